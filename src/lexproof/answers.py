@@ -1,0 +1,201 @@
+"""Answers: what the verbs return.  Frozen, checked before they are handed out, and equal after a JSON round trip.
+
+| answer  | says | evidence |
+|---|---|---|
+| Broken  | there is a flip | the witness text |
+| Robust  | there is none within `radius` swaps | certificate |
+| Minimum | exactly `swaps` swaps are needed | witness, and certificate for `swaps - 1` |
+| Bracket | the minimum lies in `lower … upper` (upper None: no flip is known) | witness, and certificate for `lower - 1` |
+| Share   | this share of the points flips | counts and confidence |
+| Unknown | nothing could be settled, and why | - |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar
+
+from lexproof.errors import InputError
+from lexproof.space import Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What an answer cost: unique model inputs, repeats answered from memory, and seconds."""
+
+    queries: int = 0
+    cached: int = 0
+    seconds: float = 0.0
+
+    @property
+    def logical(self) -> int:
+        """Questions asked, repeats included."""
+        return self.queries + self.cached
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            queries=self.queries + other.queries,
+            cached=self.cached + other.cached,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """Why no flip exists within `radius` swaps.
+
+    `enumeration`: all `points` points were scored, the least margin was `margin`, and it exceeds `rounding`, the
+    stated bound on the victim's floating-point error.  Replay: `lexproof.certify.recheck(certificate, …)`.
+    """
+
+    method: str
+    radius: int
+    points: int
+    margin: float
+    rounding: float
+    victim: str
+    space: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Base of all answers."""
+
+    kind: ClassVar[str] = "answer"
+    cost: Cost = field(default_factory=Cost)
+
+    @property
+    def queries(self) -> int:
+        """Unique model inputs."""
+        return self.cost.queries
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary; `from_json` gives back an equal answer."""
+        record = {"answer": self.kind, **asdict(self)}
+        cost = record.pop("cost")
+        return {**record, **cost, "logical": self.cost.logical}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken(Answer):
+    """A flip exists: `witness` is a text of the space that the victim does not give the label."""
+
+    kind: ClassVar[str] = "broken"
+    witness: str
+    changed: tuple[Change, ...]
+    predicted: int
+
+    @property
+    def swaps(self) -> int:
+        """Number of swapped words."""
+        return len(self.changed)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary."""
+        return {**Answer.to_json(self), "swaps": self.swaps}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Robust(Answer):
+    """No text within `radius` swaps is a flip."""
+
+    kind: ClassVar[str] = "robust"
+    radius: int
+    certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum(Answer):
+    """Exactly `swaps` swaps are needed: the witness has as many, the certificate rules out fewer.
+
+    `swaps` = 0 is a text that is misclassified as it stands; it needs no certificate.
+    """
+
+    kind: ClassVar[str] = "minimum"
+    witness: str
+    changed: tuple[Change, ...]
+    predicted: int
+    certificate: Certificate | None
+
+    @property
+    def swaps(self) -> int:
+        """The exact minimum number of swaps."""
+        return len(self.changed)
+
+    lower = upper = swaps
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary."""
+        return {**Answer.to_json(self), "swaps": self.swaps, "lower": self.swaps, "upper": self.swaps}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bracket(Answer):
+    """The minimum number of swaps is at least `lower` and, if a witness is known, at most `upper`.
+
+    `lower` = max_swaps + 1 with `upper` None says that the whole space holds no flip.
+    """
+
+    kind: ClassVar[str] = "bracket"
+    lower: int
+    upper: int | None
+    witness: str | None
+    changed: tuple[Change, ...]
+    predicted: int | None
+    certificate: Certificate | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share(Answer):
+    """The share of points that flip lies in [low, high] with probability at least `confidence`.
+
+    `method` is `exact` (then low = value = high), `hoeffding` or `clopper-pearson`; `n` points were scored.
+    """
+
+    kind: ClassVar[str] = "share"
+    value: float
+    low: float
+    high: float
+    confidence: float
+    n: int
+    flips: int
+    method: str
+    radius: int
+    seed: int | None = None
+
+    @property
+    def robust(self) -> float:
+        """The PDP paper's PR: the share of points that keep the label."""
+        return 1.0 - self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown(Answer):
+    """Nothing could be settled; `reason` says why."""
+
+    kind: ClassVar[str] = "unknown"
+    reason: str
+
+
+_KINDS: dict[str, type[Answer]] = {c.kind: c for c in (Broken, Robust, Minimum, Bracket, Share, Unknown)}
+
+
+def from_json(record: Mapping[str, Any]) -> Answer:
+    """The answer that `to_json` wrote; keys that belong to the run, not the answer, are ignored."""
+    kind = record.get("answer")
+    if kind not in _KINDS:
+        raise InputError(f"expected 'answer' to be one of {', '.join(_KINDS)}, got {kind!r}")
+    cls = _KINDS[kind]
+    names = {f.name for f in fields(cls)} - {"cost"}
+    missing = sorted(names - record.keys())
+    if missing:
+        raise InputError(f"expected keys {', '.join(sorted(names))} for {kind!r}, missing {', '.join(missing)}")
+    values = {name: record[name] for name in names}
+    if "changed" in values:
+        values["changed"] = tuple(Change(**change) for change in values["changed"])
+    if values.get("certificate") is not None:
+        values["certificate"] = Certificate(**values["certificate"])
+    cost = Cost(**{key: record[key] for key in ("queries", "cached", "seconds") if key in record})
+    return cls(**values, cost=cost)

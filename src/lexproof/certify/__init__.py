@@ -1,0 +1,1 @@
+"""Certificates: proofs that no flip exists, and brackets that join them with attacks."""

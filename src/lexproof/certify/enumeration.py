@@ -1,0 +1,162 @@
+"""The simple prover: score every text of the space, by number of swaps, most sensitive words first.
+
+Guarantee: `Verdict.radius` = r says that every text with at most r swaps was scored and kept its label by a margin of
+more than the victim's rounding.  What lies within rounding is scored again through its text; a tie that remains is no
+flip, but nothing is proven at that number of swaps.
+
+Theorem 1 of Yang et al. 2022 (Quantifying Robustness to Adversarial Word Substitutions): for a fixed radius this takes
+polynomially many queries, exactly `space.stratum(0) + … + space.stratum(r)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexproof.goal import Goal
+from lexproof.points import AsText, Fresh, IntArray, Sensitivity, Swaps, dense
+from lexproof.search import Search, Spent, flips
+from lexproof.space import Space
+
+_BATCH = 16_384  # points a request: large enough to hide the cost of asking
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an enumeration settled: all of `radius` swaps is safe (-1: not even the text itself), or a flip."""
+
+    radius: int
+    points: int
+    margin: float
+    flip: IntArray | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What one number of swaps holds: the least margin, a flip if there is one, and whether a tie remains."""
+
+    margin: float
+    flip: IntArray | None
+    tied: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enumeration:
+    """The prover as a method: strata of 0, 1, … max_swaps swaps, stopping at the first flip.
+
+    `gradients`: order the words by the L1 norm of the gradient of the label's score, as the paper does with access to
+    the model; otherwise by the largest drop that a single swap causes, which the first stratum shows anyway.
+    """
+
+    gradients: bool = False
+    method: ClassVar[str] = "enumeration"
+
+    def __call__(self, space: Space, goal: Goal) -> Search[Verdict]:
+        """The search; its claim is a Verdict, also when its budget is spent halfway."""
+        verdict = Verdict(-1, 0, float("inf"))
+        try:
+            order = yield from word_order(space, goal, self.gradients)
+            for k in range(space.max_swaps + 1):
+                sweep = yield from sweep_stratum(space, goal, order, k)
+                if sweep.flip is not None:
+                    return Verdict(k - 1, verdict.points, verdict.margin, sweep.flip, f"a flip with {k} swaps")
+                if sweep.tied:
+                    return Verdict(k - 1, verdict.points, verdict.margin, None, f"a tie within rounding at {k} swaps")
+                verdict = Verdict(k, verdict.points + space.stratum(k), min(verdict.margin, sweep.margin))
+        except Spent as spent:
+            return Verdict(verdict.radius, verdict.points, verdict.margin, None, spent.reason)
+        return verdict
+
+
+def word_order(space: Space, goal: Goal, gradients: bool) -> Search[NDArray[np.int64]]:
+    """The open positions, the most sensitive first."""
+    if not len(space.open):
+        return space.open
+    if gradients:
+        norms = yield Sensitivity(space.origin[None], goal.label)
+        return space.open[np.argsort(-norms[0, space.open], kind="stable")]
+    singles = space.singles()
+    harm = goal.progress((yield singles))
+    starts = np.cumsum(space.sizes[space.open]) - space.sizes[space.open]
+    return space.open[np.argsort(-np.maximum.reduceat(harm, starts), kind="stable")]
+
+
+def sweep_stratum(space: Space, goal: Goal, order: NDArray[np.int64], k: int) -> Search[Sweep]:
+    """Score all points with exactly k swaps, up to the first batch with a flip."""
+    least, tied = float("inf"), False
+    for request in stratum(space, order, k):
+        scores = yield request if k <= 1 else Fresh(request)  # single swaps are asked for again by attacks
+        rows = flips(space, goal, request, scores)
+        margins = goal.margin(scores)
+        if len(rows):
+            return Sweep(float(margins.min()), dense(request[rows[:1]])[0], tied)
+        near = np.flatnonzero(margins <= goal.slack)
+        if len(near):
+            flip, tie = yield from _settle(space, goal, dense(request[near]))
+            if flip is not None:
+                return Sweep(float(margins.min()), flip, tied)
+            tied |= tie
+        least = min(least, float(margins.min(initial=np.inf)))
+    return Sweep(least, None, tied)
+
+
+def _settle(space: Space, goal: Goal, points: IntArray) -> Search[tuple[IntArray | None, bool]]:
+    """A flip among points that lie within rounding, judged by their texts; or whether a tie remains."""
+    points = points[space.accepts(points)]
+    if not len(points):
+        return None, False
+    scores = yield AsText(points)
+    rows = np.flatnonzero(goal.strict.reached(scores))
+    return (points[rows[0]] if len(rows) else None), bool((goal.margin(scores) <= goal.slack).any())
+
+
+def stratum(space: Space, order: NDArray[np.int64], k: int) -> Iterator[Swaps | IntArray]:
+    """All points with exactly k swaps in batches, each as one last swap on a base with k - 1 swaps.
+
+    The last swap comes after the others in `order`, so no point is asked for twice.
+    """
+    if k == 0:
+        yield space.origin[None]
+        return
+    last = space.singles(positions=order)
+    ends = np.cumsum(space.sizes[order])
+    starts = (ends - space.sizes[order]).tolist()
+    bases: list[IntArray] = []
+    firsts: list[int] = []
+    rows = 0
+    for base, rank in _bases(space, order, k - 1, 0):
+        if rank < len(starts):
+            bases.append(base)
+            firsts.append(starts[rank])
+            rows += len(last) - starts[rank]
+        if rows >= _BATCH:
+            yield _extend(last, bases, firsts)
+            bases, firsts, rows = [], [], 0
+    if rows:
+        yield _extend(last, bases, firsts)
+
+
+def _bases(space: Space, order: NDArray[np.int64], k: int, first: int) -> Iterator[tuple[IntArray, int]]:
+    """Points with exactly k swaps at ranks >= first of the order, each with the rank after its last swap."""
+    if k == 0:
+        yield space.origin, first
+        return
+    for rank in range(first, len(order) - k + 1):
+        position = order[rank]
+        for base, after in _bases(space, order, k - 1, rank + 1):
+            for choice in range(1, int(space.sizes[position]) + 1):
+                point = base.copy()
+                point[position] = choice
+                yield point, after
+
+
+def _extend(last: Swaps, bases: list[IntArray], firsts: list[int]) -> Swaps:
+    counts = np.array([len(last) - first for first in firsts])
+    rows = np.repeat(np.arange(len(bases), dtype=np.int32), counts)
+    picks = np.concatenate([np.arange(first, len(last)) for first in firsts])
+    return Swaps(np.array(bases, np.int32), rows, last.positions[picks], last.choices[picks])

@@ -1,0 +1,302 @@
+"""The engine drives many searches at once over one victim.
+
+A search is a generator: it yields requests (points.Request), receives scores, and returns a claim.  It knows nothing
+of victims, batches, budgets, clocks or caches.  The engine
+
+- merges the requests of many texts into large model calls, in slices that keep memory flat;
+- answers repeated questions of a search from memory, and counts unique and cached queries apart;
+- keeps budgets exactly: the last affordable points are scored, then the search is told with `Spent`;
+- remembers the flip with the fewest swaps that was ever scored, so a search cut short still has its best witness;
+- lets one text that the victim cannot answer fail alone.
+
+Claims are not believed here: `lexproof.questions` checks them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lexproof.answers import Cost
+from lexproof.errors import ModelError
+from lexproof.goal import Goal
+from lexproof.points import (
+    AsText,
+    FloatArray,
+    Fresh,
+    IntArray,
+    Points,
+    Request,
+    Sensitivity,
+    Swaps,
+    dense,
+    keys,
+)
+from lexproof.search import Search, Spent
+from lexproof.space import Space
+from lexproof.victims.base import Bound, Job, Victim
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Budget of one search: unique model inputs, and seconds charged to it."""
+
+    max_queries: int | None = None
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One search about one space."""
+
+    key: int
+    space: Space
+    goal: Goal
+    search: Search[Any]
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a search ended: its claim (None if it was cut short), the best flip seen, why it stopped, what it cost."""
+
+    key: int
+    claim: Any
+    best: IntArray | None
+    stopped: str
+    cost: Cost
+    error: ModelError | None = None
+
+
+@dataclass(slots=True)
+class Clock:
+    """Where the time went: in the model, and everywhere else."""
+
+    model: float = 0.0
+    python: float = 0.0
+
+
+class Engine:
+    """Drives searches over one victim, `width` texts at a time and at most `max_rows` points a model call."""
+
+    def __init__(self, victim: Victim, *, width: int = 64, max_rows: int = 16_384, max_cells: int = 8_000_000) -> None:
+        self.victim = victim
+        self.width = width
+        self.max_rows = max_rows
+        self.max_cells = max_cells
+        self.clock = Clock()
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+        """Outcomes in the order in which searches end; tasks are taken from the iterable as room becomes free."""
+        source = iter(tasks)
+        active: deque[_Running] = deque()
+        started = time.perf_counter()
+        exhausted = False
+        while active or not exhausted:
+            while not exhausted and len(active) < self.width:
+                task = next(source, None)
+                if task is None:
+                    exhausted = True
+                else:
+                    active.append(_Running(task, self.victim))
+            self._round(active)
+            still: deque[_Running] = deque()
+            for running in active:
+                if running.outcome is None:
+                    still.append(running)
+                else:
+                    self.clock.python = time.perf_counter() - started - self.clock.model
+                    yield running.outcome
+            active = still
+            active.rotate(-1)  # everyone gets to be first, so a search with huge requests starves nobody
+
+    def _round(self, active: Iterable[_Running]) -> None:
+        """One model call for what the active searches ask next."""
+        asked: list[tuple[_Running, Job]] = []
+        rows = cells = 0
+        for running in active:
+            if running.outcome is not None or rows >= self.max_rows or cells >= self.max_cells:
+                continue
+            room = min(self.max_rows - rows, (self.max_cells - cells) // max(1, running.space.n))
+            job = running.next_job(max(1, room))
+            if job is not None:
+                asked.append((running, job))
+                rows += len(job[1])
+                cells += len(job[1]) * max(1, running.space.n)
+        if not asked:
+            return
+        begun = time.perf_counter()
+        answers = self._score([job for _, job in asked])
+        spent = time.perf_counter() - begun
+        self.clock.model += spent
+        for (running, job), scores in zip(asked, answers, strict=True):
+            running.receive(job[1], scores, spent * len(job[1]) / rows)
+
+    def _score(self, jobs: Sequence[Job]) -> Sequence[FloatArray | ModelError]:
+        try:
+            return self.victim.score(jobs)
+        except ModelError as error:
+            if len(jobs) == 1:
+                return [error]
+        # One text may be to blame: ask for each alone.  If none can be answered, the victim itself is broken.
+        answers: list[FloatArray | ModelError] = []
+        for job in jobs:
+            try:
+                answers += self.victim.score([job])
+            except ModelError as error:
+                answers.append(error)
+                if len(answers) >= 3 and all(isinstance(answer, ModelError) for answer in answers):
+                    raise
+        return answers
+
+
+@dataclass(slots=True)
+class _Memory:
+    """Scores of the points a search has asked for, by key."""
+
+    index: dict[int, int] = field(default_factory=dict)
+    rows: list[FloatArray] = field(default_factory=list)
+
+
+class _Running:
+    """A search in progress: its pending request, memory, budget and best flip."""
+
+    def __init__(self, task: Task, victim: Victim) -> None:
+        self.space, self.goal, self.search, self.limits = task.space, task.goal, task.search, task.limits
+        self.key = task.key
+        self.victim = victim
+        self.outcome: Outcome | None = None
+        self.best: IntArray | None = None
+        self.queries = self.cached = 0
+        self.seconds = 0.0
+        self._memory = _Memory()
+        begun = time.perf_counter()
+        self._bound: Bound = victim.bind(task.space)
+        self._asked: Points  # what the search wants
+        self._todo: Points  # the part of it that must be scored
+        self._places: list[int] | None  # memory index of each asked point, None for requests not remembered
+        self._done = 0
+        self._parts: list[FloatArray] = []
+        self._as_text = False
+        self._advance(None)
+        self.seconds += time.perf_counter() - begun
+
+    # ------------------------------------------------------------------ asking
+
+    def next_job(self, room: int) -> Job | None:
+        """The next slice of the pending request, or None if the search ended while looking."""
+        stop = self._spent()
+        if stop:
+            self._throw(stop)
+            return None
+        if self.limits.max_queries is not None:
+            room = min(room, self.limits.max_queries - self.queries)
+        points = self._todo[self._done : self._done + room]
+        bound = Bound(self.space) if self._as_text else self._bound
+        return bound, points
+
+    def receive(self, points: Points, scores: FloatArray | ModelError, seconds: float) -> None:
+        """Take the scores of the slice; when the request is complete, let the search go on."""
+        begun = time.perf_counter()
+        self.queries += len(points)
+        if isinstance(scores, ModelError):
+            self._finish(None, "error", scores)
+        else:
+            self._watch(points, scores)
+            self._parts.append(scores)
+            self._done += len(points)
+            if self._done == len(self._todo):
+                self._advance(self._answer())
+        self.seconds += seconds + time.perf_counter() - begun
+
+    def _spent(self) -> str:
+        limits = self.limits
+        if limits.max_queries is not None and self.queries >= limits.max_queries:
+            return f"budget of {limits.max_queries} queries used up"
+        if limits.time_limit is not None and self.seconds >= limits.time_limit:
+            return f"time limit of {limits.time_limit:g} s reached"
+        return ""
+
+    # ------------------------------------------------------------------ the search's side
+
+    def _advance(self, scores: FloatArray | None) -> None:
+        """Send scores and take requests until one needs the victim, or the search ends."""
+        try:
+            while True:
+                request = next(self.search) if scores is None else self.search.send(scores)
+                if isinstance(request, Sensitivity):
+                    self.queries += len(request.points)
+                    scores = self.victim.sensitivity(self._bound, request)
+                    continue
+                self._take(request)
+                if len(self._todo):
+                    return
+                scores = self._answer()
+        except StopIteration as end:
+            self._finish(end.value, "")
+
+    def _take(self, request: Points | Fresh | AsText) -> None:
+        self._done, self._parts, self._places = 0, [], None
+        self._as_text = isinstance(request, AsText)
+        if isinstance(request, Fresh | AsText):
+            self._asked = self._todo = request.points
+            return
+        self._asked = request
+        index, places, new = self._memory.index, [], []
+        for row, key in enumerate(keys(request).tolist()):
+            place = index.get(key)
+            if place is None:
+                place = index[key] = len(index)
+                new.append(row)
+            places.append(place)
+        self._places = places
+        self._todo = request if len(new) == len(places) else request[np.array(new, np.int64)]
+        self.cached += len(places) - len(new)
+
+    def _answer(self) -> FloatArray:
+        if self._places is None:
+            return np.concatenate(self._parts) if self._parts else np.empty((0, self.victim.classes))
+        for part in self._parts:
+            self._memory.rows.extend(part)
+        if not self._places:
+            return np.empty((0, self.victim.classes))
+        rows = self._memory.rows
+        return np.array([rows[place] for place in self._places])
+
+    def _throw(self, reason: str) -> None:
+        begun = time.perf_counter()
+        try:
+            self.search.throw(Spent(reason))
+        except StopIteration as end:
+            self._finish(end.value, reason)
+        except Spent:
+            self._finish(None, reason)
+        else:
+            raise RuntimeError("expected the search to end when its budget was spent, but it asked again")
+        self.seconds += time.perf_counter() - begun
+
+    def _finish(self, claim: Any, stopped: str, error: ModelError | None = None) -> None:
+        self.search.close()
+        cost = Cost(queries=self.queries, cached=self.cached, seconds=self.seconds)
+        self.outcome = Outcome(self.key, claim, self.best, stopped, cost, error)
+
+    def _watch(self, points: Points, scores: FloatArray) -> None:
+        """Remember the flip with the fewest swaps; the first one scored among equals."""
+        flips = np.flatnonzero(self.goal.reached(scores))
+        if not len(flips):
+            return
+        flipped = points[flips].dense() if isinstance(points, Swaps) else dense(points)[flips]
+        swaps = np.count_nonzero(flipped, axis=1)
+        swaps[(flipped < 0).any(axis=1)] = self.space.n + 1  # probes are not texts of the space
+        limit = self.space.max_swaps if self.best is None else int(np.count_nonzero(self.best)) - 1
+        for place in np.argsort(swaps, kind="stable"):
+            if swaps[place] > limit:
+                return
+            if self.space.accepts(flipped[place : place + 1])[0]:
+                self.best = flipped[place].copy()
+                return

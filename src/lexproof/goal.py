@@ -1,0 +1,53 @@
+"""Goal: what counts as fooling the classifier, stated once for attacks, provers and counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lexproof.errors import InputError
+from lexproof.points import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Flip the prediction away from `label`, or exactly to `target` if one is given.
+
+    `slack` is the victim's rounding: a search counts as a flip only what floating point cannot undo.
+    """
+
+    label: int
+    target: int | None = None
+    slack: float = 0.0
+
+    @property
+    def strict(self) -> Goal:
+        """The goal without slack, as the victim decides it on the text itself."""
+        return replace(self, slack=0.0)
+
+    def check(self, classes: int) -> None:
+        """Raise InputError unless both labels are among the classes."""
+        for name, value in (("label", self.label), ("target", self.target)):
+            if value is not None and not 0 <= value < classes:
+                raise InputError(f"expected a {name} from 0 to {classes - 1}, got {value}")
+        if self.target == self.label:
+            raise InputError(f"expected a target other than the label, got {self.target} for both")
+
+    def reached(self, scores: FloatArray) -> BoolArray:
+        """Which rows are flips by more than the slack, ties decided as the victim does (first largest score)."""
+        predicted = scores.argmax(axis=1)
+        flipped = np.asarray(predicted != self.label if self.target is None else predicted == self.target)
+        return flipped & (self.margin(scores) <= -self.slack) if self.slack else flipped
+
+    def margin(self, scores: FloatArray) -> FloatArray:
+        """Score to spare before the goal could be reached: a tie has margin 0, a flip is never positive."""
+        if self.target is None:
+            rivals = np.delete(scores, self.label, axis=1).max(axis=1, initial=-np.inf)
+            return np.asarray(scores[:, self.label] - rivals)
+        others = np.delete(scores, self.target, axis=1).max(axis=1, initial=-np.inf)
+        return np.asarray(others - scores[:, self.target])
+
+    def progress(self, scores: FloatArray) -> FloatArray:
+        """How near each row is to the goal, larger is nearer: 1 - score of the label, or score of the target."""
+        return np.asarray(1.0 - scores[:, self.label] if self.target is None else scores[:, self.target])

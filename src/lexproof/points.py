@@ -1,0 +1,112 @@
+"""Points: perturbed texts as rows of small integers, and the two compact ways of asking about many of them.
+
+`point[i] = 0` is the original word at position i and `point[i] = j` its j-th substitute.  Two negative values make a
+*probe*, which may be scored but is never a witness: MASKED (the word is hidden from the model) and DELETED.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int32]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+MASKED = -1
+DELETED = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Swaps:
+    """Points that differ from a base point in one position each.
+
+    Point b is `bases[rows[b]]` with position `positions[b]` set to `choices[b]` (a substitute, 0, MASKED or DELETED).
+    Takes O(B) memory where dense points take O(B n), and lets a victim evaluate only what a swap changes.
+    """
+
+    bases: IntArray  # (M, n)
+    rows: IntArray  # (B,)
+    positions: IntArray  # (B,)
+    choices: IntArray  # (B,)
+
+    @classmethod
+    def of(cls, base: IntArray, positions: IntArray, choices: IntArray) -> Swaps:
+        """Swaps of a single base point."""
+        positions = np.asarray(positions, np.int32)
+        return cls(base[None], np.zeros(len(positions), np.int32), positions, np.asarray(choices, np.int32))
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, index: slice | NDArray[np.int_] | BoolArray) -> Swaps:
+        return Swaps(self.bases, self.rows[index], self.positions[index], self.choices[index])
+
+    def dense(self) -> IntArray:
+        """The points as a (B, n) array."""
+        points = self.bases[self.rows]
+        points[np.arange(len(self)), self.positions] = self.choices
+        return points
+
+
+Points = IntArray | Swaps
+"""A batch of points, dense (B, n) or as swaps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """Asks a differentiable victim for the L1 norm of the gradient of a label's score by each word: (B, n)."""
+
+    points: IntArray  # (B, n)
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Points that the search asks for once and never again: they are scored without being remembered.
+
+    An enumeration of millions of points would otherwise fill the memory with answers nobody asks for twice.
+    """
+
+    points: Points
+
+
+@dataclass(frozen=True, slots=True)
+class AsText:
+    """Points to be scored through their text, the interface that decides: settles what lies within rounding."""
+
+    points: IntArray  # (B, n)
+
+
+Request = Points | Fresh | AsText | Sensitivity
+"""What a search may yield."""
+
+
+def dense(points: Points) -> IntArray:
+    """The points as a (B, n) array."""
+    return points.dense() if isinstance(points, Swaps) else points
+
+
+def keys(points: Points) -> NDArray[np.uint64]:
+    """A 64-bit key a point (Zobrist hashing): equal points have equal keys, and unequal ones almost surely differ.
+
+    Used to recognise repeated questions of one search; never used in a proof.
+    """
+    if isinstance(points, Swaps):
+        bases = keys(points.bases)[points.rows]
+        old = points.bases[points.rows, points.positions]
+        return bases - _mix(points.positions, old) + _mix(points.positions, points.choices)
+    positions = np.broadcast_to(np.arange(points.shape[1], dtype=np.int32), points.shape)
+    return _mix(positions, points).sum(axis=1, dtype=np.uint64)
+
+
+def _mix(positions: IntArray, choices: IntArray) -> NDArray[np.uint64]:
+    # splitmix64 of (position, choice); the original word contributes 0 so that long texts cost nothing special
+    z = positions.astype(np.uint64) << np.uint64(32) | (choices.astype(np.int64) & 0xFFFFFFFF).astype(np.uint64)
+    z += np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.where(choices == 0, np.uint64(0), z)

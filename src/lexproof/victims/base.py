@@ -1,0 +1,104 @@
+"""What is attacked: a victim reads texts and returns scores; bound to a space it scores points.
+
+A victim is pure: the same input has the same scores, up to `rounding`.  Scores are probabilities, or anything in which
+a larger number means a likelier label, one row an input and one column a class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lexproof.errors import InputError, ModelError
+from lexproof.points import FloatArray, IntArray, Points, Sensitivity, dense
+from lexproof.space import Space
+from lexproof.text import Input
+
+
+class Bound:
+    """A space compiled for a victim, once, so that scoring a point never parses a text again.
+
+    Guarantee: the scores of a point are those of its text, up to the victim's `rounding`.
+    This base class compiles nothing and renders strings; it fits any victim.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    def rows(self, points: IntArray) -> Sequence[Any]:
+        """The victim's own input for each of these dense points."""
+        return self.space.render(points)
+
+
+Job = tuple[Bound, Points]
+
+
+class Victim(ABC):
+    """A classifier under test."""
+
+    kind: ClassVar[str]
+    labels: tuple[str, ...]
+    name: str = ""
+    rounding: float = 0.0
+    """Bound on how far floating point may move a score margin between two evaluations of the same input."""
+
+    has_gradients: ClassVar[bool] = False
+
+    @abstractmethod
+    def scores(self, inputs: Sequence[Input]) -> FloatArray:
+        """Scores of texts: (B, classes), finite."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Hash of everything the scores depend on, as far as it can be known; recorded with each run."""
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.labels)
+
+    def predict(self, inputs: Sequence[Input]) -> IntArray:
+        """Predicted label of each text: the first largest score."""
+        return self.scores(inputs).argmax(axis=1).astype(np.int32)
+
+    def bind(self, space: Space) -> Bound:
+        """Compile a space for this victim."""
+        return Bound(space)
+
+    def score(self, jobs: Sequence[Job]) -> list[FloatArray]:
+        """Scores of points of many bound spaces, merged into as few model calls as possible."""
+        rows: list[Any] = []
+        ends = []
+        for bound, points in jobs:
+            rows.extend(bound.rows(dense(points)))
+            ends.append(len(rows))
+        return np.split(self.forward(rows), ends[:-1]) if jobs else []
+
+    def forward(self, rows: Sequence[Any]) -> FloatArray:
+        """Scores of rows made by `Bound.rows`."""
+        return self.scores(rows)
+
+    def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
+        """L1 norm of the gradient of a label's score by each word: (B, n).  Only with `has_gradients`."""
+        raise InputError(f"expected a victim with gradients, got {self.kind!r}; use a method that needs scores only")
+
+
+def check_scores(scores: object, rows: int, classes: int | None, source: str) -> FloatArray:
+    """The scores as a float64 array, or ModelError if shape or values cannot be used."""
+    try:
+        array = np.asarray(scores, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"expected {source} to return numbers, got {type(scores).__name__}: {error}") from error
+    wanted = f"({rows}, {'classes' if classes is None else classes})"
+    if array.ndim != 2 or len(array) != rows or (classes is not None and array.shape[1] != classes):
+        raise ModelError(f"expected {source} to return scores of shape {wanted}, got {array.shape}")
+    if array.shape[1] < 2:
+        raise ModelError(f"expected {source} to score at least 2 classes, got {array.shape[1]}")
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise ModelError(f"expected {source} to return finite scores, got {array[row].tolist()} for input {row}")
+    return array
