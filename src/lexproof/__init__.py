@@ -1,1 +1,102 @@
-"""Lexproof: how robust is a text classifier when words are swapped, and how do you make it hold?"""
+"""Lexproof: how robust is a text classifier when words are swapped, and how do you make it hold?
+
+text → space → question → answer with evidence.  Importing this package loads numpy and nothing heavier; victims that
+need torch and the like are loaded when they are first used.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from lexproof import candidates
+from lexproof.answers import Answer, Bracket, Broken, Certificate, Minimum, Robust, Share, Unknown, from_json
+from lexproof.errors import (
+    DataError,
+    EvidenceError,
+    InputError,
+    LexproofError,
+    MissingExtra,
+    ModelError,
+    RunError,
+    UnknownName,
+)
+from lexproof.evidence import recheck
+from lexproof.space import Change, Space
+from lexproof.text import Text
+from lexproof.verbs import count, find, minimize, prove
+
+if TYPE_CHECKING:
+    from lexproof.auditing import Audit, Settings, audit
+    from lexproof.data import Dataset, read
+    from lexproof.training import train
+    from lexproof.victims.blackbox import BlackBox
+    from lexproof.victims.endpoint import Endpoint
+    from lexproof.victims.load import load
+    from lexproof.victims.sklearn import Sklearn
+    from lexproof.victims.transformer import Transformer
+
+__version__ = version("lexproof")
+
+_LAZY = {
+    "Audit": "lexproof.auditing",
+    "BlackBox": "lexproof.victims.blackbox",
+    "Dataset": "lexproof.data",
+    "Endpoint": "lexproof.victims.endpoint",
+    "Settings": "lexproof.auditing",
+    "Sklearn": "lexproof.victims.sklearn",
+    "Transformer": "lexproof.victims.transformer",
+    "audit": "lexproof.auditing",
+    "load": "lexproof.victims.load",
+    "read": "lexproof.data",
+    "train": "lexproof.training",
+}
+
+__all__ = [
+    "Answer",
+    "Audit",
+    "BlackBox",
+    "Bracket",
+    "Broken",
+    "Certificate",
+    "Change",
+    "DataError",
+    "Dataset",
+    "Endpoint",
+    "EvidenceError",
+    "InputError",
+    "LexproofError",
+    "Minimum",
+    "MissingExtra",
+    "ModelError",
+    "Robust",
+    "RunError",
+    "Settings",
+    "Share",
+    "Sklearn",
+    "Space",
+    "Text",
+    "Transformer",
+    "Unknown",
+    "UnknownName",
+    "audit",
+    "candidates",
+    "count",
+    "find",
+    "from_json",
+    "load",
+    "minimize",
+    "prove",
+    "read",
+    "recheck",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'lexproof' has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -5,7 +5,7 @@
 | Broken  | there is a flip | the witness text |
 | Robust  | there is none within `radius` swaps | certificate |
 | Minimum | exactly `swaps` swaps are needed | witness, and certificate for `swaps - 1` |
-| Bracket | the minimum lies in `lower … upper` (upper None: no flip is known) | witness, and certificate for `lower - 1` |
+| Bracket | the minimum lies in `lower … upper` (None: no flip is known) | witness, and certificate for `lower - 1` |
 | Share   | this share of the points flips | counts and confidence |
 | Unknown | nothing could be settled, and why | - |
 """
@@ -84,7 +84,7 @@ class Broken(Answer):
     kind: ClassVar[str] = "broken"
     witness: str
     changed: tuple[Change, ...]
-    predicted: int
+    witness_predicted: int
 
     @property
     def swaps(self) -> int:
@@ -115,7 +115,7 @@ class Minimum(Answer):
     kind: ClassVar[str] = "minimum"
     witness: str
     changed: tuple[Change, ...]
-    predicted: int
+    witness_predicted: int
     certificate: Certificate | None
 
     @property
@@ -142,7 +142,7 @@ class Bracket(Answer):
     upper: int | None
     witness: str | None
     changed: tuple[Change, ...]
-    predicted: int | None
+    witness_predicted: int | None
     certificate: Certificate | None
     reason: str
 

@@ -31,7 +31,6 @@ from lexproof.points import (
     Fresh,
     IntArray,
     Points,
-    Request,
     Sensitivity,
     Swaps,
     dense,

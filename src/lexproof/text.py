@@ -9,7 +9,6 @@ word ("don't", "well-known").  Everything else (white space, punctuation, emoji,
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +25,9 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['-][A-Za-z0-9]+)*")
 @cache
 def _unicode_word() -> re.Pattern[str]:
     # `re` does not count combining marks as word characters, which would tear "e\u0301" and most Indic words apart.
-    # Scanning the database takes a tenth of a second, so it is done once and only if a text is not ASCII.
-    marks = "".join(chr(c) for c in range(0x300, sys.maxunicode + 1) if unicodedata.category(chr(c))[0] == "M")
+    # Marks live in planes 0, 1 and 14; the scan is done once, and only if a text is not ASCII.
+    planes = (range(0x300, 0x20000), range(0xE0000, 0xE1000))
+    marks = "".join(chr(c) for plane in planes for c in plane if unicodedata.category(chr(c))[0] == "M")
     unit = rf"[^\W_][{marks}]*"
     return re.compile(rf"(?:{unit})+(?:['’\-‐](?:{unit})+)*")
 

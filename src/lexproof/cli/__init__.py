@@ -1,1 +1,82 @@
-def main() -> None: ...
+"""The command line: the same verbs as the library, one file a family of verbs.
+
+Exit status: 0 done, 1 a threshold of `--fail-under` was missed, 2 bad usage or input (one line, no traceback),
+130 interrupted (everything finished is kept).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from lexproof.errors import EvidenceError, LexproofError
+
+_COMMANDS = {
+    "audit": "lexproof.cli.audit:audit",
+    "find": "lexproof.cli.ask:find",
+    "minimize": "lexproof.cli.ask:minimize",
+    "prove": "lexproof.cli.ask:prove",
+    "count": "lexproof.cli.ask:count",
+    "train": "lexproof.cli.train:train",
+    "report": "lexproof.cli.report:report",
+    "data": "lexproof.cli.data:data",
+    "doctor": "lexproof.cli.doctor:doctor",
+    "list": "lexproof.cli.listing:listing",
+}
+
+
+class _Verbs(click.Group):
+    """Loads a verb's file only when that verb is used: `lexproof --help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from importlib import import_module
+
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lexproof")
+def cli() -> None:
+    """How robust is a text classifier when words are swapped?  Find, minimize, prove, count."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and end the process with its exit status."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; errors of use and input become one line on standard error and status 2."""
+    try:
+        status = cli.main(args=None if arguments is None else list(arguments), standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.ClickException as error:
+        verb = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "lexproof"
+        return _fail(f"{verb}: {error.format_message()}")
+    except EvidenceError as error:
+        return _fail(f"lexproof: this is a bug, please report it: {error}", status=3)
+    except LexproofError as error:
+        return _fail(f"lexproof: {error}")
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("lexproof: interrupted; everything finished is kept", status=130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left, which is not an error
+        return 0
+
+
+def _fail(message: str, status: int = 2) -> int:
+    click.echo(" ".join(message.split()), err=True)
+    return status

@@ -1,0 +1,140 @@
+"""A run is a folder: config.json, run.sqlite (one row an answer, written as it is finished), summary.json, report.html.
+
+Guarantees: a finished answer survives `kill -9`; a folder is never written over without being told to, and never mixed
+with answers of another configuration.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lexproof.errors import RunError
+
+_SCHEMA = "CREATE TABLE IF NOT EXISTS answers (id INTEGER PRIMARY KEY, record TEXT NOT NULL)"
+_FILES = ("config.json", "run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "summary.json", "report.html")
+
+
+class RunFolder:
+    """An open run; without a folder it lives in memory."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._database = sqlite3.connect(":memory:" if folder is None else folder / "run.sqlite", isolation_level=None)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=NORMAL")
+        self._database.execute(_SCHEMA)
+
+    @classmethod
+    def create(cls, folder: Path | None, config: Mapping[str, Any], *, overwrite: bool = False) -> RunFolder:
+        """A new run.  An existing run is only replaced with `overwrite`, any other non-empty folder never."""
+        if folder is None:
+            return cls(None)
+        if folder.exists() and not folder.is_dir():
+            raise RunError(f"expected {folder} to be a folder, got a file; choose another --out")
+        if folder.exists() and any(folder.iterdir()):
+            if not (folder / "config.json").is_file():
+                raise RunError(
+                    f"expected an empty folder or a run, got {folder} with other files; choose another --out"
+                )
+            if not overwrite:
+                raise RunError(
+                    f"{folder} already holds a run; continue it with --resume or replace it with --overwrite"
+                )
+            read_config(folder)
+            for name in _FILES:
+                (folder / name).unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "config.json", config)
+        return cls(folder)
+
+    @classmethod
+    def resume(cls, folder: Path, config: Mapping[str, Any]) -> RunFolder:
+        """An existing run of the same configuration; RunError names the first thing that differs."""
+        found = read_config(folder)
+        difference = first_difference(found.get("identity", {}), config["identity"])
+        if difference is not None:
+            name, old, new = difference
+            raise RunError(f"{folder} is a run of another configuration: its {name} is {old}, now it is {new}")
+        try:
+            return cls(folder)
+        except sqlite3.DatabaseError as error:
+            raise RunError(f"cannot read {folder / 'run.sqlite'}: {error}") from error
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Store a finished record at once."""
+        content = json.dumps(record, ensure_ascii=True)
+        self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (record["id"], content))
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """All records by id."""
+        for (content,) in self._database.execute("SELECT record FROM answers ORDER BY id"):
+            yield json.loads(content)
+
+    def finished(self) -> set[int]:
+        """Ids that need not be asked again: all but the rows that failed."""
+        return {record["id"] for record in self.records() if record["answer"] != "error"}
+
+    def close(self) -> None:
+        """Flush and close; the folder is then one database file without a log beside it."""
+        if self.folder is not None:
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._database.close()
+
+
+def open_run(folder: Path) -> RunFolder:
+    """An existing run, whatever its configuration, to be read."""
+    read_config(folder)
+    if not (folder / "run.sqlite").is_file():
+        raise RunError(f"expected run.sqlite in {folder}, found none; the run did not start")
+    try:
+        run = RunFolder(folder)
+        next(run.records(), None)
+    except sqlite3.DatabaseError as error:
+        raise RunError(f"cannot read {folder / 'run.sqlite'}: {error}") from error
+    return run
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of a run folder."""
+    if not (folder / "config.json").is_file():
+        raise RunError(f"expected a run folder with config.json, got {folder}")
+    config = read_json(folder / "config.json")
+    if "identity" not in config:
+        raise RunError(f"expected {folder / 'config.json'} to be the configuration of a run, got something else")
+    return config
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object of a run folder."""
+    if not path.is_file():
+        raise RunError(f"expected {path}, found none; finish the run with --resume")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(f"cannot read {path}: {error}") from error
+    if not isinstance(content, dict):
+        raise RunError(f"expected {path} to hold a JSON object, got {type(content).__name__}")
+    return content
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file as a whole or not at all."""
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def first_difference(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> tuple[str, Any, Any] | None:
+    """The first key, by name, whose values differ."""
+    for key in sorted({*old, *new}):
+        left, right = old.get(key), new.get(key)
+        if left == right:
+            continue
+        if isinstance(left, Mapping) and isinstance(right, Mapping):
+            return first_difference(left, right, f"{path}{key}.")
+        return f"{path}{key}", left, right
+    return None

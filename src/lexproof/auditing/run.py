@@ -1,0 +1,212 @@
+"""Audit a data set: one record a text, a summary, a report, in a folder that survives any kind of death."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lexproof.auditing.folder import RunFolder, write_json
+from lexproof.auditing.question import Examine
+from lexproof.auditing.records import Record, record_of
+from lexproof.auditing.settings import Settings
+from lexproof.auditing.summary import summarize
+from lexproof.engine import Engine
+from lexproof.errors import InputError, ModelError
+from lexproof.questions import Item, answer_all
+from lexproof.space import Candidates, Space
+from lexproof.text import Input, Text
+from lexproof.victims.base import Victim
+
+Progress = Callable[[int, int, Record | None], None]
+"""Called with (finished, total, record) after each text, and once with (already finished, total, None) at the start."""
+
+BadRows = Sequence[tuple[int, str]]
+"""(line, reason) of rows of the data file that could not be read."""
+
+_PREDICT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is audited: the victim, the texts with their labels, and what may be swapped."""
+
+    victim: Victim
+    texts: Sequence[Input]
+    labels: Sequence[int] | None
+    candidates: Candidates
+    name: str = "texts"
+    bad_rows: BadRows = field(default=())
+
+    def __post_init__(self) -> None:
+        if not len(self.texts):
+            raise InputError("expected at least one text, got an empty set")
+        if self.labels is not None and len(self.labels) != len(self.texts):
+            raise InputError(f"expected one label a text, got {len(self.labels)} labels for {len(self.texts)} texts")
+        wrong = [label for label in self.labels or () if not 0 <= label < self.victim.classes]
+        if wrong:
+            raise InputError(f"expected labels from 0 to {self.victim.classes - 1}, got {wrong[0]}")
+
+    def identity(self, settings: Settings) -> dict[str, Any]:
+        """Everything the answers depend on; a run is only continued by an equal one."""
+        labels = None if self.labels is None else [int(label) for label in self.labels]
+        content = json.dumps([list(self.texts), labels]).encode()
+        return {
+            "victim": self.victim.fingerprint,
+            "data": {"n": len(self.texts), "sha256": hashlib.sha256(content).hexdigest()},
+            "candidates": getattr(self.candidates, "spec", repr(self.candidates)),
+            "settings": asdict(settings),
+            "lexproof": version("lexproof"),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A finished (or interrupted) audit."""
+
+    summary: dict[str, Any]
+    records: tuple[Record, ...]
+    folder: Path | None
+
+
+def audit(
+    victim: Victim,
+    texts: Sequence[Input],
+    labels: Sequence[int] | None = None,
+    *,
+    candidates: Candidates | None = None,
+    out: str | Path | None = None,
+    name: str = "texts",
+    settings: Settings | None = None,
+    bad_rows: BadRows = (),
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Audit:
+    """Bracket the minimum number of swaps of every text, with witness and certificate, and sum it up.
+
+    Without labels, the victim's own predictions count as gold.  With `out`, answers are written to a run folder as they
+    are finished; `resume` continues it and gives the same answers as a run that was never interrupted.
+    """
+    if candidates is None:
+        from lexproof.candidates import default
+
+        candidates = default()
+    subject = Subject(victim, texts, labels, candidates, name, bad_rows)
+    run = start(subject, settings or Settings(), None if out is None else Path(out), resume=resume, overwrite=overwrite)
+    try:
+        examine(run, subject, progress)
+        return Audit(finish(run, subject), tuple(run.store.records()), run.store.folder)
+    finally:
+        run.store.close()
+
+
+@dataclass(slots=True)
+class Run:
+    """An audit in progress."""
+
+    store: RunFolder
+    settings: Settings
+    started: float = field(default_factory=time.perf_counter)
+
+
+def start(subject: Subject, settings: Settings, folder: Path | None, *, resume: bool, overwrite: bool) -> Run:
+    """Open the run folder before anything is computed, so that a mistake costs nothing."""
+    identity = subject.identity(settings)
+    config = {
+        "format": 1,
+        "identity": identity,
+        "data": subject.name,
+        "victim": {"name": subject.victim.name, "kind": subject.victim.kind, "labels": list(subject.victim.labels)},
+        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "created": _now(),
+    }
+    if resume and folder is not None and (folder / "config.json").exists():
+        return Run(RunFolder.resume(folder, config), settings)
+    return Run(RunFolder.create(folder, config, overwrite=overwrite), settings)
+
+
+def examine(run: Run, subject: Subject, progress: Progress | None = None) -> None:
+    """Answer every text that has no answer yet; each is stored the moment it is finished."""
+    done = run.store.finished()
+    total = len(subject.texts)
+    finished, errors = len(done), 0
+    if progress is not None:
+        progress(finished, total, None)
+    engine = Engine(subject.victim)
+    for answered in answer_all(Examine(run.settings), subject.victim, _items(subject, run.settings, done), engine):
+        record = record_of(answered, run.settings.seed)
+        run.store.add(record)
+        finished += 1
+        errors += answered.error is not None
+        if answered.error is not None and errors >= 5 and errors > finished / 2:
+            raise ModelError(f"{errors} of {finished} texts failed, stopping (the rest is kept): {answered.error}")
+        if progress is not None:
+            progress(finished, total, record)
+    if errors == total and errors:
+        raise ModelError(f"all {total} texts failed: {record['reason']}")
+
+
+def finish(run: Run, subject: Subject) -> dict[str, Any]:
+    """Sum up what is stored; write summary.json and report.html."""
+    summary = {**_about(run, subject), **summarize(run.store.records())}
+    summary["finished"] = summary["n"] + summary["errors"] == len(subject.texts)
+    folder = run.store.folder
+    if folder is not None:
+        from lexproof.report import write
+
+        write_json(folder / "summary.json", summary)
+        write(folder / "report.html", summary, run.store.records())
+    return summary
+
+
+def _about(run: Run, subject: Subject) -> dict[str, Any]:
+    victim, settings = subject.victim, run.settings
+    return {
+        "schema": 1,
+        "lexproof": version("lexproof"),
+        "title": f"{victim.name or victim.kind} on {subject.name}",
+        "created": _now(),
+        "seed": settings.seed,
+        "seconds": round(time.perf_counter() - run.started, 3),
+        "victim": {
+            "name": victim.name or victim.kind,
+            "kind": victim.kind,
+            "labels": list(victim.labels),
+            "fingerprint": victim.fingerprint,
+        },
+        "data": {
+            "name": subject.name,
+            "n": len(subject.texts),
+            "bad_rows": [{"line": line, "reason": reason} for line, reason in subject.bad_rows],
+        },
+        "candidates": getattr(subject.candidates, "spec", repr(subject.candidates)),
+        **{key: value for key, value in asdict(settings).items() if key != "seed"},
+    }
+
+
+def _items(subject: Subject, settings: Settings, done: set[int]) -> Iterator[Item]:
+    """The spaces still to be asked about, made one at a time as the engine has room."""
+    for start_ in range(0, len(subject.texts), _PREDICT):
+        block = [key for key in range(start_, min(start_ + _PREDICT, len(subject.texts))) if key not in done]
+        labels = subject.labels
+        guesses = subject.victim.predict([subject.texts[key] for key in block]) if labels is None and block else None
+        for row, key in enumerate(block):
+            given = subject.texts[key]
+            text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
+            space = Space.around(text, subject.candidates, max_swaps=settings.max_swaps, max_share=settings.max_share)
+            label = int(guesses[row]) if guesses is not None else int(subject.labels[key])  # type: ignore[index]
+            yield Item(key, space, label)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,158 @@
+"""The numbers of a run, each with its definition, its n and a 95 % Clopper-Pearson interval."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any
+
+from lexproof.statistics.intervals import clopper_pearson
+
+CONFIDENCE = 0.95
+_LONGEST_CURVE = 30
+_MOST_DANGEROUS = 50
+
+DEFINITIONS = {
+    "R": "the least number of word swaps that changes the predicted label away from the gold label, "
+    "within the space; 0 for a text that is misclassified as it stands",
+    "lower": "no text with fewer than this many swaps fools the classifier: proven by the certificate",
+    "upper": "the witness, re-checked as text, fools the classifier with this many swaps; empty if no flip is known",
+    "clean": "texts classified correctly / all texts",
+    "aua": "accuracy under attack: texts classified correctly for which no flip was found / all texts",
+    "certified": "texts classified correctly for which the whole space is proven to hold no flip / all texts",
+    "success": "texts for which a flip was found / texts classified correctly",
+    "closed": "texts whose answer is exact (lower = upper, or the whole space proven) / all texts",
+    "attacked": "texts classified correctly for which no flip with at most r swaps was found / all texts; "
+    "the truth is at most this",
+    "certified at r": "texts classified correctly and proven for all texts of the space with at most r swaps / all "
+    "texts; the truth is at least this",
+    "minimum": "mean minimum word swaps over texts that are classified correctly and were broken: the mean of R lies "
+    "between mean_lower and mean_upper",
+    "share": "share of the texts in the space that fool the classifier, counted exactly or estimated from uniform "
+    "samples, for texts classified correctly; the PDP paper's PR is 1 minus it",
+    "queries": "unique model inputs asked for a text; repeats answered from memory are counted apart as cached",
+    "interval": "95 % Clopper-Pearson, over the draw of the texts",
+}
+
+
+def share_of(successes: int, n: int) -> dict[str, Any]:
+    """A share with its n and interval; value None if n is 0."""
+    low, high = clopper_pearson(successes, n, CONFIDENCE)
+    value = successes / n if n else None
+    return {"value": value, "low": low, "high": high, "n": n, "k": successes, "confidence": CONFIDENCE}
+
+
+class Tallies:
+    """Collects records one at a time, so that a run of any length is summarised in little memory."""
+
+    def __init__(self) -> None:
+        self.errors = self.n = self.correct = self.broken = self.robust = self.closed = 0
+        self._uppers: Counter[int | None] = Counter()  # of correct texts; None: no flip known
+        self._lowers: Counter[int | None] = Counter()  # of correct texts; None: whole space proven
+        self._sums = [0, 0, 0]  # lower, upper, closed over broken texts
+        self._queries: list[int] = []
+        self._shares: list[float] = []
+        self._witnessed: Counter[tuple[str, str]] = Counter()
+        self._alone: Counter[tuple[str, str]] = Counter()
+        self._examples: dict[tuple[str, str], list[int]] = {}
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Take one record into account."""
+        if record["answer"] == "error":
+            self.errors += 1
+            return
+        self.n += 1
+        self._queries.append(record["queries"])
+        lower, upper = record["lower"], record["upper"]
+        robust = record["answer"] == "robust"
+        self.closed += robust or record["answer"] == "minimum"
+        if upper == 0 or record["predicted"] != record["label"]:
+            return
+        self.correct += 1
+        self.robust += robust
+        self._uppers[upper] += 1
+        self._lowers[None if robust else lower] += 1
+        if upper is not None:
+            self.broken += 1
+            self._sums = [a + b for a, b in zip(self._sums, (lower, upper, lower == upper), strict=True)]
+        if record["share"] is not None:
+            self._shares.append(record["share"]["value"])
+        self._swaps(record)
+
+    def _swaps(self, record: Mapping[str, Any]) -> None:
+        alone = {_pair(change) for change in record["breakers"]}
+        used = {_pair(change) for change in record["changed"]}
+        self._alone.update(alone)
+        self._witnessed.update(used | alone)
+        for pair in used | alone:
+            examples = self._examples.setdefault(pair, [])
+            if len(examples) < 5:
+                examples.append(record["id"])
+
+    def curve(self) -> list[dict[str, Any]]:
+        """Accuracy by number of swaps: attacked above, certified below, the truth between."""
+        known = [swaps for swaps in (*self._uppers, *self._lowers) if swaps is not None]
+        points = []
+        for r in range(min(max(known, default=0), _LONGEST_CURVE) + 1):
+            attacked = sum(count for swaps, count in self._uppers.items() if swaps is None or swaps > r)
+            certified = sum(count for swaps, count in self._lowers.items() if swaps is None or swaps > r)
+            points.append(
+                {"swaps": r, "attacked": share_of(attacked, self.n), "certified": share_of(certified, self.n)}
+            )
+        return points
+
+    def dangerous(self) -> list[dict[str, Any]]:
+        """The swaps that fool the classifier on most texts."""
+        ranked = sorted(self._witnessed, key=lambda pair: (-self._witnessed[pair], -self._alone[pair], pair))
+        return [
+            {
+                "old": pair[0],
+                "new": pair[1],
+                "texts": self._witnessed[pair],
+                "alone": self._alone[pair],
+                "examples": self._examples[pair],
+            }
+            for pair in ranked[:_MOST_DANGEROUS]
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """All numbers of the run."""
+        lower, upper, closed = self._sums
+        broken, queries, shares = self.broken, self._queries, self._shares
+        return {
+            "n": self.n,
+            "errors": self.errors,
+            "clean": share_of(self.correct, self.n),
+            "aua": share_of(self.correct - broken, self.n),
+            "certified": share_of(self.robust, self.n),
+            "success": share_of(broken, self.correct),
+            "closed": share_of(self.closed, self.n),
+            "curve": self.curve(),
+            "minimum": {
+                "mean_lower": lower / broken if broken else None,
+                "mean_upper": upper / broken if broken else None,
+                "n": broken,
+                "closed": closed,
+            },
+            "queries": {
+                "mean": sum(queries) / len(queries) if queries else None,
+                "median": median(queries) if queries else None,
+                "total": sum(queries),
+            },
+            "share": {"mean": sum(shares) / len(shares) if shares else None, "n": len(shares)},
+            "dangerous": self.dangerous(),
+            "definitions": DEFINITIONS,
+        }
+
+
+def summarize(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The summary of these records."""
+    tallies = Tallies()
+    for record in records:
+        tallies.add(record)
+    return tallies.summary()
+
+
+def _pair(change: Mapping[str, Any]) -> tuple[str, str]:
+    return change["old"].lower(), change["new"].lower()

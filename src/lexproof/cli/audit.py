@@ -1,0 +1,151 @@
+"""lexproof audit: the main job.  A bracket for every text, a summary, and a report worth showing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from lexproof.auditing import Settings
+from lexproof.auditing.run import Run, Subject, examine, finish, start
+from lexproof.cli.options import (
+    data_options,
+    emit,
+    json_option,
+    load_subject,
+    model_option,
+    progress_bar,
+    screen,
+    seed_option,
+    space_options,
+    warn_bad_rows,
+)
+from lexproof.cli.thresholds import missed, parse_thresholds
+from lexproof.errors import InputError
+
+
+@click.command()
+@model_option
+@data_options
+@space_options
+@click.option("--attack", default="textfooler", show_default=True, help="Gives the upper ends of the brackets.")
+@click.option("--max-points", type=click.IntRange(min=0), default=20_000, show_default=True,
+              help="Texts enumerated to prove each lower end.")  # fmt: skip
+@click.option("--samples", type=click.IntRange(min=0), default=500, show_default=True,
+              help="Texts drawn for the share that flips (0: do not count).")  # fmt: skip
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the share's interval.")
+@click.option("--max-queries", type=click.IntRange(min=1), help="Budget of model inputs a text.")
+@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
+              help="Seconds a text.")  # fmt: skip
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Run folder [default: runs/MODEL-DATA].")
+@click.option("--resume", is_flag=True, help="Continue the run in --out; gives the same answers.")
+@click.option("--overwrite", is_flag=True, help="Replace the run in --out.")
+@click.option("--fail-under", multiple=True, metavar="[METRIC=]SHARE",
+              help="Exit with status 1 if a share is lower, e.g. 0.6 (accuracy under attack), certified@1=0.4.")  # fmt: skip
+@seed_option
+@json_option
+def audit(**options: Any) -> int:
+    """Bracket the number of word swaps that fools the model, for every text."""
+    thresholds = parse_thresholds(options["fail_under"])
+    if options["resume"] and options["overwrite"]:
+        raise InputError("expected --resume or --overwrite, got both; choose one")
+    settings = Settings(
+        **{name: options[name] for name in ("attack", "max_share", "max_swaps", "max_points", "samples", "confidence",
+                                            "max_queries", "time_limit", "seed")}
+    )  # fmt: skip
+    given = load_subject(options)
+    warn_bad_rows(given.data)
+    subject = Subject(
+        given.victim,
+        given.data.texts,
+        given.data.labels,
+        given.candidates,
+        given.data.name,
+        tuple((row.line, row.reason) for row in given.data.bad_rows),
+    )
+    folder: Path = options["out"] or Path("runs") / f"{_slug(given.victim.name)}-{_slug(given.data.name)}"
+    run = start(subject, settings, folder, resume=options["resume"], overwrite=options["overwrite"])
+    summary = _carry_out(run, subject)
+    if options["as_json"]:
+        for record in _records(folder):
+            emit(record)
+    else:
+        show(summary, folder)
+    return _gate(summary, thresholds)
+
+
+def _carry_out(run: Run, subject: Subject) -> dict[str, Any]:
+    """Examine and sum up; an interruption sums up what is finished and goes on to end the program."""
+    try:
+        with progress_bar("audit", len(subject.texts)) as bar:
+            examine(run, subject, lambda finished, total, record: bar(finished))
+        return finish(run, subject)
+    except KeyboardInterrupt:
+        finish(run, subject)
+        screen.print(f"interrupted; continue with --resume --out {run.store.folder}", markup=False)
+        raise
+    finally:
+        run.store.close()
+
+
+def _records(folder: Path) -> list[dict[str, Any]]:
+    from lexproof.auditing.folder import open_run
+
+    run = open_run(folder)
+    try:
+        return list(run.records())
+    finally:
+        run.close()
+
+
+def show(summary: dict[str, Any], folder: Path | None) -> None:
+    """The summary for people, on standard output."""
+    console = Console(highlight=False)
+    table = Table(title=summary["title"], title_justify="left", show_edge=False)
+    for heading in ("swaps", "accuracy under attack", "certified accuracy"):
+        table.add_column(heading, justify="right" if heading == "swaps" else "left")
+    for point in summary["curve"]:
+        table.add_row(str(point["swaps"]), _percent(point["attacked"]), _percent(point["certified"]))
+    console.print(table)
+    minimum = summary["minimum"]
+    for name, value in (
+        ("clean accuracy", _percent(summary["clean"])),
+        ("accuracy under attack", _percent(summary["aua"])),
+        ("attack success", _percent(summary["success"])),
+        ("whole space proven", _percent(summary["certified"])),
+        ("exact answers", _percent(summary["closed"])),
+        ("mean minimum swaps", _mean_minimum(minimum)),
+    ):
+        console.print(f"{name:>22}  {value}", markup=False)
+    if summary["errors"]:
+        console.print(f"{'texts not answered':>22}  {summary['errors']}", markup=False)
+    if folder is not None:
+        console.print(f"{'report':>22}  {folder / 'report.html'}", markup=False)
+
+
+def _percent(share: dict[str, Any]) -> str:
+    if share["value"] is None:
+        return "- (no texts)"
+    return f"{share['value']:7.1%}  [{share['low']:.1%}, {share['high']:.1%}]  {share['k']} of {share['n']}"
+
+
+def _mean_minimum(minimum: dict[str, Any]) -> str:
+    if not minimum["n"]:
+        return "- (no text broken)"
+    low, high = f"{minimum['mean_lower']:.2f}", f"{minimum['mean_upper']:.2f}"
+    ends = low if low == high else f"between {low} and {high}"
+    return f"{ends} over {minimum['n']} broken texts, {minimum['closed']} of them exact"
+
+
+def _gate(summary: dict[str, Any], thresholds: list[tuple[str, float]]) -> int:
+    failures = missed(summary, thresholds)
+    for failure in failures:
+        screen.print(failure, markup=False)
+    return 1 if failures else 0
+
+
+def _slug(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(name).name).strip("-") or "run"

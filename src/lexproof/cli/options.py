@@ -1,0 +1,144 @@
+"""Options that verbs share, and what they stand for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from lexproof.data import Dataset, read
+from lexproof.errors import InputError
+from lexproof.space import Candidates, Space
+from lexproof.text import Input, Text
+from lexproof.victims.base import Victim
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+screen = Console(stderr=True, highlight=False)
+"""Messages and progress go to standard error; standard output carries results only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the user points at: a model, texts with labels, and what may be swapped."""
+
+    victim: Victim
+    data: Dataset
+    candidates: Candidates
+    max_swaps: int | None
+    max_share: float | None
+
+    def space(self, given: Input) -> Space:
+        """The space around one text."""
+        text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
+        return Space.around(text, self.candidates, max_swaps=self.max_swaps, max_share=self.max_share)
+
+
+def _stack(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+model_option = click.option(
+    "--model",
+    default="movies-cnn",
+    show_default=True,
+    help="Embedded name, folder written by train, Hugging Face folder or name, file.py:function, or http(s) address.",
+)
+
+data_options = _stack(
+    click.option("--data", help="csv, tsv, json, jsonl or parquet file, or the name of a set [default: demo]."),
+    click.option("--split", default="test", show_default=True, help="Part of a named set."),
+    click.option("--text-column", default="text", show_default=True),
+    click.option("--label-column", default="label", show_default=True),
+    click.option("--premise-column", help="Column of the frozen first text of a pair."),
+    click.option("--limit", type=click.IntRange(min=1), help="Use the first N texts only."),
+)
+
+space_options = _stack(
+    click.option("--candidates", default="default", show_default=True, help="Where substitutes come from, see docs."),
+    click.option("--max-swaps", type=click.IntRange(min=0), help="Most words swapped."),
+    click.option("--max-share", type=float, default=0.25, show_default=True, help="Largest share of words swapped."),
+)
+
+seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
+
+
+def load_victim(spec: str) -> Victim:
+    """The victim that `--model` names."""
+    from lexproof.victims.load import load
+
+    return load(spec)
+
+
+def load_data(options: dict[str, Any], victim: Victim) -> Dataset:
+    """The texts that `--data` names; without labels the victim's own predictions count as gold."""
+    return read(
+        options["data"] or "demo",
+        text=options["text_column"],
+        label=options["label_column"],
+        premise=options["premise_column"],
+        labels=victim.labels,
+        limit=options["limit"],
+        split=options["split"],
+        require_labels=False,
+    )
+
+
+def load_subject(options: dict[str, Any], data: Dataset | None = None) -> Subject:
+    """Everything that the shared options stand for; fails before anything long starts."""
+    from lexproof.candidates import from_spec
+
+    if not 0 < options["max_share"] <= 1:
+        raise InputError(f"expected --max-share in (0, 1], got {options['max_share']}")
+    candidates = from_spec(options["candidates"])
+    victim = load_victim(options["model"])
+    data = load_data(options, victim) if data is None else data
+    return Subject(victim, data, candidates, options["max_swaps"], options["max_share"])
+
+
+def emit(record: dict[str, Any]) -> None:
+    """One JSON object on a line of standard output."""
+    sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def warn_bad_rows(data: Dataset) -> None:
+    """Say how many rows could not be used, and show the first."""
+    if data.bad_rows:
+        first = data.bad_rows[0]
+        screen.print(f"{len(data.bad_rows)} rows left out, the first at line {first.line}: {first.reason}", markup=False)
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar with an ETA on standard error; the function it gives sets the number finished."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("ETA"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=screen, transient=False) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda finished: bar.update(task, completed=finished)
+
+
+def output_path(path: str | None) -> Path | None:
+    """A path given by the user."""
+    return None if path is None else Path(path)

@@ -1,0 +1,289 @@
+"""The four questions: find, minimize, prove, count.  They run a method and check its evidence before they answer.
+
+    answer = prove(victim, space, label)
+
+Each question is a small frozen object (`Find`, `Prove`, `Minimize`, `Count`) that makes a search for a space and turns
+the search's claim into a checked answer; `answer_one` asks it about one space, `answer_all` about many at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import numpy as np
+
+from lexproof import registry
+from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, Unknown
+from lexproof.attacks.base import Attack
+from lexproof.certify.bracket import Bracketed, BracketSearch
+from lexproof.certify.enumeration import Enumeration, Verdict
+from lexproof.engine import Engine, Limits, Outcome, Task
+from lexproof.errors import EvidenceError, InputError, ModelError
+from lexproof.evidence import certify, check_flip
+from lexproof.goal import Goal
+from lexproof.points import IntArray
+from lexproof.search import Search, generator_for
+from lexproof.space import Space
+from lexproof.statistics.intervals import check_confidence, clopper_pearson, hoeffding
+from lexproof.statistics.share import Tally, count_or_sample
+from lexproof.victims.base import Victim
+
+AttackLike = str | Attack
+"""A registered name, or an attack object with its own settings."""
+
+Interval = Literal["clopper-pearson", "hoeffding"]
+
+A = TypeVar("A", covariant=True)
+
+_NO_LIMITS = Limits()
+_TIED = "the flip found is a tie within rounding"
+
+
+class Question(Protocol[A]):
+    """Makes a search for a space, and a checked answer of the search's outcome."""
+
+    @property
+    def limits(self) -> Limits:
+        """Budget of one search."""
+        ...
+
+    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Any]:
+        """The search about this space."""
+        ...
+
+    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> A:
+        """The answer, its evidence checked; EvidenceError if the method's claim is not borne out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Find:
+    """Is there a flip?  Broken with a witness, or Unknown: that an attack fails proves nothing."""
+
+    attack: AttackLike = "textfooler"
+    seed: int = 0
+    limits: Limits = _NO_LIMITS
+
+    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[IntArray | None]:
+        """The text itself first: a misclassified text needs no attack, and a space without swaps allows none."""
+        attack = resolve_attack(self.attack, victim)
+        scores = yield space.origin[None]
+        if goal.reached(scores)[0]:
+            return space.origin
+        if not space.max_swaps:
+            return None
+        return (yield from attack(space, goal, generator_for(self.seed, "attack", str(space.original))))
+
+    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> Broken | Unknown:
+        """Broken if the claim, or the best flip seen on the way, fools the victim as text."""
+        flip = fewest(outcome.claim, outcome.best)
+        witness = check_flip(victim, space, goal, flip)
+        if witness is None:
+            name = self.attack if isinstance(self.attack, str) else type(self.attack).__name__
+            reason = outcome.stopped or (f"{name} found no flip" if flip is None else _TIED)
+            return Unknown(reason=reason, cost=outcome.cost)
+        return Broken(witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=outcome.cost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prove:
+    """Is there provably no flip?  Robust with a certificate, Broken with the fewest swaps, or Unknown."""
+
+    limits: Limits = _NO_LIMITS
+
+    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Verdict]:
+        """Enumeration in order of sensitivity."""
+        return Enumeration(gradients=victim.has_gradients)(space, goal)
+
+    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> Robust | Broken | Unknown:
+        """Never Robust because a search failed: only if every text of the space was covered."""
+        verdict: Verdict = outcome.claim
+        certificate = certify(victim, space, verdict.radius, verdict.points, verdict.margin)
+        if certificate is not None and certificate.radius == space.max_swaps:
+            return Robust(radius=certificate.radius, certificate=certificate, cost=outcome.cost)
+        witness = check_flip(victim, space, goal, fewest(verdict.flip, outcome.best))
+        if witness is None:
+            settled = f"; proven up to {verdict.radius} swaps" if verdict.radius >= 0 else ""
+            return Unknown(reason=(verdict.reason or _TIED) + settled, cost=outcome.cost)
+        return Broken(witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=outcome.cost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimize:
+    """How few swaps?  Minimum, or a Bracket: an attack from above, at most `max_points` enumerated texts from below."""
+
+    attack: AttackLike = "textfooler"
+    max_points: int = 100_000
+    seed: int = 0
+    limits: Limits = _NO_LIMITS
+
+    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Bracketed]:
+        """Attack from above, enumeration from below."""
+        attack = resolve_attack(self.attack, victim)
+        method = BracketSearch(attack=attack, gradients=victim.has_gradients, max_points=self.max_points)
+        return method(space, goal, generator_for(self.seed, "attack", str(space.original)))
+
+    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> Minimum | Bracket:
+        """The bracket, with the witness at its upper end and the certificate below its lower end."""
+        claim: Bracketed = outcome.claim
+        certificate = certify(victim, space, claim.radius, claim.points, claim.margin)
+        flip = fewest(claim.flip, outcome.best)
+        witness = check_flip(victim, space, goal, flip)
+        lower = claim.radius + 1
+        if witness is None:
+            return Bracket(
+                lower=lower,
+                upper=None,
+                witness=None,
+                changed=(),
+                witness_predicted=None,
+                certificate=certificate,
+                reason=claim.reason or ("" if flip is None else _TIED),
+                cost=outcome.cost,
+            )
+        upper = len(witness.changed)
+        evidence: dict[str, Any] = {
+            "witness": witness.text,
+            "changed": witness.changed,
+            "witness_predicted": witness.predicted,
+            "certificate": certificate,
+            "cost": outcome.cost,
+        }
+        if upper < lower:
+            raise EvidenceError(f"a flip with {upper} swaps contradicts a proof for {claim.radius}: {witness.text!r}")
+        if upper == lower:
+            return Minimum(**evidence)
+        return Bracket(lower=lower, upper=upper, reason=claim.reason, **evidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """What share flips?  Exact if the space has at most `samples` points, else from as many uniform draws."""
+
+    samples: int
+    confidence: float = 0.995
+    interval: Interval = "clopper-pearson"
+    seed: int = 0
+    limits: Limits = _NO_LIMITS
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+        if self.samples < 1:
+            raise InputError(f"expected at least 1 sample, got {self.samples}")
+        if self.interval not in ("clopper-pearson", "hoeffding"):
+            raise InputError(f"expected interval clopper-pearson or hoeffding, got {self.interval!r}")
+
+    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Tally]:
+        """Enumeration or uniform sampling."""
+        del victim
+        rng = generator_for(self.seed, "count", str(space.original))
+        return count_or_sample(space, goal, rng, self.samples)
+
+    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> Share | Unknown:
+        """The share with the interval asked for."""
+        del victim, goal
+        if outcome.claim is None:
+            return Unknown(reason=outcome.stopped, cost=outcome.cost)
+        tally: Tally = outcome.claim
+        share = exact_share(space, tally)
+        if not tally.exact:
+            bounds = clopper_pearson if self.interval == "clopper-pearson" else hoeffding
+            low, high = bounds(tally.flips, tally.n, self.confidence)
+            share = replace(share, low=low, high=high, confidence=self.confidence, method=self.interval, seed=self.seed)
+        return replace(share, cost=outcome.cost)
+
+
+def exact_share(space: Space, tally: Tally) -> Share:
+    """The tally as a share without an interval."""
+    value = tally.flips / tally.n
+    return Share(
+        value=value,
+        low=value,
+        high=value,
+        confidence=1.0,
+        n=tally.n,
+        flips=tally.flips,
+        method="exact",
+        radius=space.max_swaps,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A space to ask about; without a label, about leaving what the victim predicts."""
+
+    key: int
+    space: Space
+    label: int | None = None
+    target: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[A]):
+    """An item with its goal and answer, or with the error that kept it from being answered."""
+
+    item: Item
+    goal: Goal
+    answer: A | None
+    outcome: Outcome
+
+    @property
+    def error(self) -> ModelError | None:
+        """Why there is no answer."""
+        return self.outcome.error
+
+
+def answer_all(
+    question: Question[A], victim: Victim, items: Iterable[Item], engine: Engine | None = None
+) -> Iterator[Answered[A]]:
+    """Ask one question about many spaces at once; answers come as they are finished, `item.key` tells whose."""
+    waiting: dict[int, tuple[Item, Goal]] = {}
+
+    def tasks() -> Iterator[Task]:
+        for item in items:
+            goal = goal_for(victim, item)
+            waiting[item.key] = item, goal
+            yield Task(item.key, item.space, goal, question.search(victim, item.space, goal), question.limits)
+
+    for outcome in (engine or Engine(victim)).run(tasks()):
+        item, goal = waiting.pop(outcome.key)
+        failed = outcome.error is not None
+        answer = None if failed else question.answer(victim, item.space, goal, outcome)
+        yield Answered(item, goal, answer, outcome)
+
+
+def answer_one(
+    question: Question[A], victim: Victim, space: Space, label: int | None = None, target: int | None = None
+) -> A:
+    """Ask one question about one space."""
+    answered = next(answer_all(question, victim, [Item(0, space, label, target)]))
+    if answered.error is not None:
+        raise answered.error
+    assert answered.answer is not None
+    return answered.answer
+
+
+def goal_for(victim: Victim, item: Item) -> Goal:
+    """The goal against this victim."""
+    label = item.label
+    if label is None:
+        label = int(victim.predict([item.space.original.input])[0])
+    goal = Goal(label, item.target, victim.rounding)
+    goal.check(victim.classes)
+    return goal
+
+
+def resolve_attack(attack: AttackLike, victim: Victim) -> Attack:
+    """The attack object, or an error before anything runs if the victim cannot serve it."""
+    method: Attack = registry.get("attacks", attack)() if isinstance(attack, str) else attack
+    if method.needs_gradients and not victim.has_gradients:
+        raise InputError(f"attack {attack!r} needs gradients, which {victim.kind!r} victims do not have")
+    return method
+
+
+def fewest(*points: IntArray | None) -> IntArray | None:
+    """The point with the fewest swaps, the first of equals; None if there is none."""
+    known = [point for point in points if point is not None]
+    return min(known, key=lambda point: int(np.count_nonzero(point)), default=None)

@@ -1,0 +1,90 @@
+"""The four verbs on one space: find, prove, minimize, count.
+
+    answer = prove(victim, space, label)
+
+They check every answer's evidence before they return it (`lexproof.questions`, `lexproof.evidence`).
+"""
+
+from __future__ import annotations
+
+from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, Unknown
+from lexproof.engine import Limits
+from lexproof.questions import AttackLike, Count, Find, Interval, Minimize, Prove, answer_one
+from lexproof.space import Space
+from lexproof.statistics.intervals import hoeffding_samples
+from lexproof.victims.base import Victim
+
+
+def find(
+    victim: Victim,
+    space: Space,
+    label: int | None = None,
+    *,
+    target: int | None = None,
+    attack: AttackLike = "textfooler",
+    seed: int = 0,
+    max_queries: int | None = None,
+    time_limit: float | None = None,
+) -> Broken | Unknown:
+    """A text of the space that fools the victim, or Unknown: that an attack fails proves nothing.
+
+    `label` defaults to the victim's own prediction.  A text that is misclassified as it stands is Broken with 0 swaps.
+    """
+    return answer_one(
+        Find(attack=attack, seed=seed, limits=Limits(max_queries, time_limit)), victim, space, label, target
+    )
+
+
+def prove(
+    victim: Victim,
+    space: Space,
+    label: int | None = None,
+    *,
+    target: int | None = None,
+    max_queries: int | None = None,
+    time_limit: float | None = None,
+) -> Robust | Broken | Unknown:
+    """Whether no text of the space fools the victim; Broken with the fewest swaps if one does.
+
+    Robust comes with a certificate that `lexproof.recheck` can re-derive.
+    """
+    return answer_one(Prove(limits=Limits(max_queries, time_limit)), victim, space, label, target)
+
+
+def minimize(
+    victim: Victim,
+    space: Space,
+    label: int | None = None,
+    *,
+    target: int | None = None,
+    attack: AttackLike = "textfooler",
+    seed: int = 0,
+    max_points: int = 100_000,
+    max_queries: int | None = None,
+    time_limit: float | None = None,
+) -> Minimum | Bracket:
+    """The fewest swaps that fool the victim, exactly or as a bracket `lower <= R <= upper`."""
+    question = Minimize(attack=attack, max_points=max_points, seed=seed, limits=Limits(max_queries, time_limit))
+    return answer_one(question, victim, space, label, target)
+
+
+def count(
+    victim: Victim,
+    space: Space,
+    label: int | None = None,
+    *,
+    target: int | None = None,
+    half_width: float = 0.025,
+    confidence: float = 0.995,
+    samples: int | None = None,
+    interval: Interval = "clopper-pearson",
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> Share | Unknown:
+    """The share of the space that fools the victim, exactly if the space is small, else from uniform samples.
+
+    The number of samples is the PDP paper's, N > ln(2 / (1 - confidence)) / (2 half_width²), or as given.
+    """
+    n = hoeffding_samples(half_width, confidence) if samples is None else samples
+    question = Count(samples=n, confidence=confidence, interval=interval, seed=seed, limits=Limits(None, time_limit))
+    return answer_one(question, victim, space, label, target)

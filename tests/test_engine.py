@@ -1,0 +1,234 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from conftest import Additive, random_space
+
+from lexproof.engine import Engine, Limits, Outcome, Task
+from lexproof.errors import ModelError
+from lexproof.goal import Goal
+from lexproof.points import MASKED, AsText, FloatArray, Fresh, Swaps
+from lexproof.search import Search, Spent
+from lexproof.space import Space
+from lexproof.text import Input
+from lexproof.victims.base import Bound, Job
+
+SPACE = Space("a b c d", [["a1", "a2"], ["b1"], ["c1", "c2", "c3"], []], 2)
+
+
+def run_one(victim: Additive, search: Search, *, limits: Limits = Limits(), label: int = 1, **engine: int) -> Outcome:
+    return next(Engine(victim, **engine).run([Task(0, SPACE, Goal(label), search, limits)]))
+
+
+def score_everything(space: Space, batch: int) -> Search[list[FloatArray]]:
+    parts = []
+    for start in range(0, space.size, batch):
+        parts.append((yield space.points(start, min(start + batch, space.size))))
+    return parts
+
+
+@pytest.mark.parametrize("max_rows", [1, 3, 1000])
+@pytest.mark.parametrize("max_cells", [1, 10**6])
+def test_scores_do_not_depend_on_slices(max_rows: int, max_cells: int) -> None:
+    victim = Additive(3)
+    outcome = run_one(victim, score_everything(SPACE, 5), max_rows=max_rows, max_cells=max_cells)
+    expected = victim.scores(SPACE.render(SPACE.points()))
+    assert np.allclose(np.concatenate(outcome.claim), expected)
+    assert outcome.cost.queries == SPACE.size
+    assert outcome.cost.cached == 0
+
+
+def test_many_searches_at_once_give_what_each_gives_alone() -> None:
+    victim = Additive(1)
+    rng = np.random.default_rng(0)
+    spaces = [random_space(rng) for _ in range(50)]
+    tasks = [Task(key, space, Goal(1), score_everything(space, 4)) for key, space in enumerate(spaces)]
+    outcomes = {outcome.key: outcome for outcome in Engine(victim, width=7, max_rows=11).run(iter(tasks))}
+    assert sorted(outcomes) == list(range(50))
+    for key, space in enumerate(spaces):
+        expected = victim.scores(space.render(space.points()))
+        assert np.allclose(np.concatenate(outcomes[key].claim), expected)
+
+
+def test_repeats_are_answered_from_memory_and_counted_apart() -> None:
+    def search() -> Search[FloatArray]:
+        first = yield SPACE.singles()
+        again = yield np.concatenate([SPACE.points(0, 3), SPACE.points(0, 3)])
+        yield SPACE.singles(positions=[0])
+        assert np.allclose(again[0:3], again[3:6])
+        return first
+
+    victim = Additive()
+    outcome = run_one(victim, search())
+    # 6 singles are new; of points 0, 1, 2 only the original is; the rest is remembered
+    assert (outcome.cost.queries, outcome.cost.cached, outcome.cost.logical) == (7, 7, 14)
+    assert len(victim.asked) == 7
+
+
+def test_fresh_points_are_not_remembered() -> None:
+    def search() -> Search[None]:
+        for _ in range(3):
+            yield Fresh(SPACE.singles())
+
+    assert run_one(Additive(), search()).cost.queries == 18
+
+
+@pytest.mark.parametrize("budget", range(1, 15))
+def test_budgets_are_exact(budget: int) -> None:
+    victim = Additive(5)
+    outcome = run_one(victim, score_everything(SPACE, 4), limits=Limits(max_queries=budget), max_rows=3)
+    assert outcome.cost.queries == len(victim.asked) == min(budget, SPACE.size)
+    assert (outcome.claim is None) == (budget <= SPACE.size)
+    assert ("budget of" in outcome.stopped) == (budget <= SPACE.size)
+
+
+def test_a_spent_search_may_return_what_it_has() -> None:
+    def search() -> Search[str]:
+        try:
+            yield SPACE.points()
+        except Spent as spent:
+            return f"half: {spent.reason}"
+        return "all"
+
+    outcome = run_one(Additive(), search(), limits=Limits(max_queries=2))
+    assert outcome.claim == "half: budget of 2 queries used up"
+
+
+def test_a_spent_search_may_not_ask_again() -> None:
+    def search() -> Search[None]:
+        try:
+            yield SPACE.points()
+        except Spent:
+            yield SPACE.points()
+
+    with pytest.raises(RuntimeError, match="it asked again"):
+        run_one(Additive(), search(), limits=Limits(max_queries=2))
+
+
+def test_time_limit() -> None:
+    def search() -> Search[None]:
+        while True:
+            yield Fresh(SPACE.singles())
+
+    outcome = run_one(Additive(), search(), limits=Limits(time_limit=0.05))
+    assert outcome.stopped == "time limit of 0.05 s reached"
+    assert outcome.cost.seconds >= 0.05
+
+
+def test_the_best_flip_seen_is_kept_even_if_the_search_is_blind() -> None:
+    victim = Additive(2)
+    label = int(victim.predict([str(SPACE.original)])[0])
+    points = SPACE.points()
+    flips = victim.predict(SPACE.render(points)) != label
+    assert flips.any(), "choose another seed: this space has no flip"
+    outcome = run_one(victim, score_everything(SPACE, 50), label=label)
+    assert outcome.best is not None
+    assert np.count_nonzero(outcome.best) == np.count_nonzero(points[flips], axis=1).min()
+
+
+def test_probes_are_scored_but_never_kept_as_flips() -> None:
+    def search() -> Search[FloatArray]:
+        return (yield Swaps.of(SPACE.origin, np.arange(4), np.full(4, MASKED)))
+
+    victim = Additive(0, bias=-9)  # everything is negative, so everything flips label 1
+    outcome = run_one(victim, search(), label=1)
+    assert outcome.claim.shape == (4, 2)
+    assert outcome.best is None
+
+
+class Hasty(Additive):
+    """Scores bound points wrongly, texts rightly."""
+
+    def bind(self, space: Space) -> Bound:
+        return HastyBound(space)
+
+    def score(self, jobs: Sequence[Job]) -> list[FloatArray]:
+        return [
+            scores[:, ::-1] if isinstance(bound, HastyBound) else scores
+            for (bound, _), scores in zip(jobs, super().score(jobs), strict=True)
+        ]
+
+
+class HastyBound(Bound):
+    pass
+
+
+def test_as_text_goes_through_the_text_interface() -> None:
+    points = SPACE.points(0, 2)
+
+    def search() -> Search[tuple[FloatArray, FloatArray]]:
+        return (yield points), (yield AsText(points))
+
+    bound, text = run_one(Hasty(), search()).claim
+    honest = Additive().scores(SPACE.render(points))
+    assert np.allclose(text, honest)
+    assert np.allclose(bound, honest[:, ::-1])
+
+
+def test_predicate_is_respected_by_the_best_flip() -> None:
+    victim = Additive(0, bias=-9)
+    space = Space("a b", [["x"], ["y"]], predicate=lambda texts: np.array(["x" not in text for text in texts]))
+    outcome = next(Engine(victim).run([Task(0, space, Goal(1), score_everything(space, 9))]))
+    assert space.text(outcome.best) == "a b"
+    only_swaps = space.points()[1:]
+
+    def search() -> Search[None]:
+        yield only_swaps
+
+    outcome = next(Engine(victim).run([Task(0, space, Goal(1), search())]))
+    assert space.text(outcome.best) == "a y"
+
+
+class Picky(Additive):
+    """Fails on texts that hold a certain word."""
+
+    def __init__(self, poison: str) -> None:
+        super().__init__()
+        self.poison = poison
+
+    def scores(self, inputs: Sequence[Input]) -> FloatArray:
+        for given in inputs:
+            if self.poison in given:
+                raise ModelError(f"cannot read {given!r}")
+        return super().scores(inputs)
+
+
+def test_one_text_that_cannot_be_answered_fails_alone() -> None:
+    spaces = [Space(f"text{key}", [["x"]]) for key in range(10)]
+    tasks = [Task(key, space, Goal(1), score_everything(space, 9)) for key, space in enumerate(spaces)]
+    outcomes = {outcome.key: outcome for outcome in Engine(Picky("text4")).run(tasks)}
+    failed = [key for key, outcome in outcomes.items() if outcome.error is not None]
+    assert failed == [4]
+    assert "cannot read 'text4'" in str(outcomes[4].error)
+
+
+def test_a_victim_that_answers_nothing_stops_the_run() -> None:
+    spaces = [Space(f"text{key}", [["x"]]) for key in range(10)]
+    tasks = [Task(key, space, Goal(1), score_everything(space, 9)) for key, space in enumerate(spaces)]
+    with pytest.raises(ModelError, match="cannot read"):
+        list(Engine(Picky("text")).run(tasks))
+
+
+def test_searches_that_ask_nothing_end_at_once() -> None:
+    def nothing() -> Search[str]:
+        return "done"
+        yield
+
+    tasks = (Task(key, SPACE, Goal(1), nothing()) for key in range(200))
+    assert [outcome.claim for outcome in Engine(Additive(), width=3).run(tasks)] == ["done"] * 200
+
+
+def test_empty_requests_are_answered() -> None:
+    def search() -> Search[tuple[int, ...]]:
+        scores = yield SPACE.singles(positions=[])
+        fresh = yield Fresh(np.empty((0, 4), np.int32))
+        return scores.shape + fresh.shape
+
+    assert run_one(Additive(), search()).claim == (0, 2, 0, 2)
+
+
+def test_clock_splits_model_and_python() -> None:
+    engine = Engine(Additive())
+    list(engine.run([Task(0, SPACE, Goal(1), score_everything(SPACE, 2))]))
+    assert engine.clock.model > 0
+    assert engine.clock.python > 0
