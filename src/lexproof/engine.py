@@ -89,6 +89,7 @@ class Engine:
         self.max_rows = max_rows
         self.max_cells = max_cells
         self.clock = Clock()
+        self._cells = max_cells // 64  # what a call may hold now: grows while calls are quick
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         """Outcomes in the order in which searches end; tasks are taken from the iterable as room becomes free."""
@@ -119,9 +120,9 @@ class Engine:
         asked: list[tuple[_Running, Job]] = []
         rows = cells = 0
         for running in active:
-            if running.outcome is not None or rows >= self.max_rows or cells >= self.max_cells:
+            if running.outcome is not None or rows >= self.max_rows or (rows and cells >= self._cells):
                 continue
-            room = min(self.max_rows - rows, (self.max_cells - cells) // max(1, running.space.n))
+            room = min(self.max_rows - rows, (self._cells - cells) // max(1, running.space.n))
             job = running.next_job(max(1, room))
             if job is not None:
                 asked.append((running, job))
@@ -133,8 +134,16 @@ class Engine:
         answers = self._score([job for _, job in asked])
         spent = time.perf_counter() - begun
         self.clock.model += spent
+        self._pace(cells, spent)
         for (running, job), scores in zip(asked, answers, strict=True):
             running.receive(job[1], scores, spent * len(job[1]) / rows)
+
+    def _pace(self, cells: int, seconds: float) -> None:
+        """Keep calls between a quarter and one second, so that clocks are kept and an interrupt is felt."""
+        if seconds > 1.0:
+            self._cells = max(1, cells // 2)
+        elif seconds < 0.25 and cells >= self._cells // 2:
+            self._cells = min(self.max_cells, 2 * self._cells)
 
     def _score(self, jobs: Sequence[Job]) -> Sequence[FloatArray | ModelError]:
         try:

@@ -63,7 +63,7 @@ class Subject:
         return {
             "victim": self.victim.fingerprint,
             "data": {"n": len(self.texts), "sha256": hashlib.sha256(content).hexdigest()},
-            "candidates": getattr(self.candidates, "spec", repr(self.candidates)),
+            "candidates": spec_of(self.candidates),
             "settings": asdict(settings),
             "lexproof": version("lexproof"),
         }
@@ -189,7 +189,7 @@ def _about(run: Run, subject: Subject) -> dict[str, Any]:
             "n": len(subject.texts),
             "bad_rows": [{"line": line, "reason": reason} for line, reason in subject.bad_rows],
         },
-        "candidates": getattr(subject.candidates, "spec", repr(subject.candidates)),
+        "candidates": spec_of(subject.candidates),
         **{key: value for key, value in asdict(settings).items() if key != "seed"},
     }
 
@@ -206,6 +206,12 @@ def _items(subject: Subject, settings: Settings, done: set[int]) -> Iterator[Ite
             space = Space.around(text, subject.candidates, max_swaps=settings.max_swaps, max_share=settings.max_share)
             label = int(guesses[row]) if guesses is not None else int(subject.labels[key])  # type: ignore[index]
             yield Item(key, space, label)
+
+
+def spec_of(candidates: Candidates) -> Any:
+    """What to record of the candidates: their own description, or the name of the user's function."""
+    named = candidates if hasattr(candidates, "__qualname__") else type(candidates)
+    return getattr(candidates, "spec", f"{named.__module__}.{named.__qualname__}")
 
 
 def _now() -> str:

@@ -1,0 +1,324 @@
+import numpy as np
+import pytest
+from conftest import Additive, brute_minimum, random_space
+
+import lexproof as lp
+from lexproof.attacks.greedy import TextFooler
+from lexproof.attacks.random_search import RandomSearch
+from lexproof.errors import EvidenceError, InputError
+from lexproof.evidence import recheck
+from lexproof.goal import Goal
+from lexproof.points import FloatArray, IntArray
+from lexproof.questions import Find, Item, answer_all
+from lexproof.search import Search
+from lexproof.space import Space
+from lexproof.statistics.intervals import clopper_pearson, hoeffding, hoeffding_samples
+
+SPACE = Space("a b c d", [["a1", "a2"], ["b1"], ["c1", "c2", "c3"], []], 3)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_minimum_and_proof_match_brute_force(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    space, victim = random_space(rng), Additive(seed, quadratic=0.5)
+    label = int(victim.predict([str(space.original)])[0])
+    exact = brute_minimum(victim, space, label)
+    answer = lp.minimize(victim, space, label)
+    proof = lp.prove(victim, space, label)
+    if exact is None:
+        assert isinstance(answer, lp.Bracket)
+        assert (answer.lower, answer.upper) == (space.max_swaps + 1, None)
+        assert isinstance(proof, lp.Robust)
+        assert proof.certificate.points == space.size
+        recheck(proof.certificate, victim, space, label)
+    else:
+        assert isinstance(answer, lp.Minimum)
+        assert answer.swaps == exact == len(answer.changed)
+        assert isinstance(proof, lp.Broken)
+        assert proof.swaps == exact
+
+
+def test_label_defaults_to_the_prediction() -> None:
+    victim = Additive(2)
+    label = int(victim.predict([str(SPACE.original)])[0])
+    default, given = lp.minimize(victim, SPACE), lp.minimize(victim, SPACE, label)
+    assert (default.kind, default.upper, default.witness) == (given.kind, given.upper, given.witness)
+    assert default.kind == "minimum"
+
+
+def test_misclassified_text_has_minimum_zero() -> None:
+    victim = Additive(2)
+    wrong = 1 - int(victim.predict([str(SPACE.original)])[0])
+    answer = lp.minimize(victim, SPACE, wrong)
+    assert isinstance(answer, lp.Minimum)
+    assert (answer.swaps, answer.witness, answer.certificate) == (0, "a b c d", None)
+    broken = lp.find(victim, SPACE, wrong)
+    assert isinstance(broken, lp.Broken)
+    assert broken.swaps == 0
+    assert isinstance(lp.prove(victim, SPACE, wrong), lp.Broken)
+
+
+def test_minimize_with_few_points_gives_an_honest_bracket() -> None:
+    found = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        space, victim = random_space(rng, words=8), Additive(seed, bias=1.2)
+        if victim.predict([str(space.original)])[0] != 1:
+            continue
+        exact = brute_minimum(victim, space, 1)
+        answer = lp.minimize(victim, space, 1, max_points=0)
+        if isinstance(answer, lp.Bracket):
+            assert answer.lower <= (space.max_swaps + 1 if exact is None else exact)
+            assert answer.upper is None or exact is not None and exact <= answer.upper
+            found += answer.upper is not None
+            if answer.reason:
+                assert "exceed max_points=0" in answer.reason
+    assert found > 3  # the test saw what it is about
+
+
+def test_time_and_query_limits_keep_what_is_known() -> None:
+    space = Space(" ".join("abcdefghij"), [[f"{c}{i}" for i in range(5)] for c in "abcdefghij"])
+    victim = Additive(0, bias=30)  # never flips
+    answer = lp.minimize(victim, space, 1, max_queries=60)
+    assert isinstance(answer, lp.Bracket)
+    assert (answer.lower, answer.upper) == (2, None)
+    assert answer.reason == "budget of 60 queries used up"
+    assert answer.queries == 60
+    assert answer.certificate is not None
+    assert (answer.certificate.radius, answer.certificate.points) == (1, 51)
+    proof = lp.prove(victim, space, 1, max_queries=60)
+    assert isinstance(proof, lp.Unknown)
+    assert proof.reason == "budget of 60 queries used up; proven up to 1 swaps"
+    assert isinstance(lp.find(victim, space, 1, max_queries=3), lp.Unknown)
+
+
+def test_targeted_goal() -> None:
+    victim = Additive(2)
+    label = int(victim.predict([str(SPACE.original)])[0])
+    assert lp.find(victim, SPACE, label, target=1 - label).to_json()["answer"] == "broken"
+    with pytest.raises(InputError, match="expected a target from 0 to 1, got 5"):
+        lp.find(victim, SPACE, label, target=5)
+
+
+class Lies:
+    """An attack that claims what is not so."""
+
+    needs_gradients = False
+
+    def __init__(self, point: list[int]) -> None:
+        self.point = np.array(point, np.int32)
+
+    def __call__(self, space: Space, goal: Goal, rng: np.random.Generator) -> Search[IntArray | None]:
+        yield space.origin[None]
+        return self.point
+
+
+def test_a_method_that_lies_is_caught() -> None:
+    steady = Additive(0, bias=30)
+    with pytest.raises(EvidenceError, match="does not fool the victim: 'a1 b c d'"):
+        lp.find(steady, SPACE, 1, attack=Lies([1, 0, 0, 0]))
+    with pytest.raises(EvidenceError, match="lies outside the space"):
+        lp.find(steady, SPACE.restrict(max_swaps=1), 1, attack=Lies([1, 1, 0, 0]))
+
+
+def test_a_false_certificate_is_caught() -> None:
+    victim, space = Additive(0, bias=30), SPACE
+    proof = lp.prove(victim, space, 1)
+    assert isinstance(proof, lp.Robust)
+    record = proof.to_json()
+    for key, value, error in (
+        ("points", 3, EvidenceError),
+        ("victim", "x", InputError),
+        ("space", "x", InputError),
+        ("method", "magic", InputError),
+    ):
+        forged = lp.from_json({**record, "certificate": {**record["certificate"], key: value}})
+        assert isinstance(forged, lp.Robust)
+        with pytest.raises(error):
+            recheck(forged.certificate, victim, space, 1)
+    with pytest.raises(EvidenceError, match="does not hold"):
+        recheck(proof.certificate, victim, space, 0)
+
+
+def test_needs_gradients_is_said_before_anything_runs() -> None:
+    class Sloped(Lies):
+        needs_gradients = True
+
+    victim = Additive()
+    with pytest.raises(InputError, match="needs gradients, which 'additive' victims do not have"):
+        lp.find(victim, SPACE, 1, attack=Sloped([0, 0, 0, 0]))
+
+
+class Table(Additive):
+    """Scores by text, for exact ties."""
+
+    def __init__(self, margins: dict[str, float]) -> None:
+        super().__init__()
+        self.margins = margins
+
+    def scores(self, inputs) -> FloatArray:  # type: ignore[no-untyped-def]
+        half = np.array([self.margins.get(given, 0.5) for given in inputs]) / 2
+        return np.stack([0.5 - half, 0.5 + half], axis=1)
+
+
+def test_ties_are_flips_for_certificates_and_decided_by_the_victim_for_witnesses() -> None:
+    space = Space("a", [["x", "y"]])
+    tie_lost = Table({"x": 0.0})  # the first class wins a tie, so label 1 loses it
+    assert isinstance(lp.prove(tie_lost, space, 1), lp.Broken)
+    tie_won = Table({"x": 0.0, "a": -0.5, "y": -0.5})  # label 0 wins its ties: no witness, but no proof either
+    proof = lp.prove(tie_won, space, 0)
+    assert isinstance(proof, lp.Unknown)
+    assert proof.reason == "a tie within rounding at 1 swaps; proven up to 0 swaps"
+    bracket = lp.minimize(tie_won, space, 0)
+    assert isinstance(bracket, lp.Bracket)
+    assert (bracket.lower, bracket.upper) == (1, None)
+
+
+def test_what_lies_within_rounding_is_never_certified() -> None:
+    space = Space("a", [["x", "y"]])
+    close = Table({"x": 1e-7})
+    close.rounding = 1e-5
+    assert isinstance(lp.prove(close, space, 1), lp.Unknown)
+    close.rounding = 1e-9
+    assert isinstance(lp.prove(close, space, 1), lp.Robust)
+    text_is_close = Table({"a": 1e-7})
+    text_is_close.rounding = 1e-5
+    answer = lp.minimize(text_is_close, space, 1)
+    assert isinstance(answer, lp.Bracket)
+    assert (answer.lower, answer.upper) == (0, None)
+    assert answer.reason == "the text itself is a tie within rounding"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_exact_share_matches_brute_force(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    space, victim = random_space(rng), Additive(seed)
+    flips = victim.predict(space.render(space.points())) != 1
+    share = lp.count(victim, space, 1)
+    assert isinstance(share, lp.Share)
+    assert (share.method, share.n, share.flips) == ("exact", space.size, int(flips.sum()))
+    assert share.low == share.value == share.high == flips.mean()
+
+
+@pytest.mark.parametrize("interval", ["clopper-pearson", "hoeffding"])
+def test_sampled_share_covers_the_truth(interval: str) -> None:
+    space = Space(" ".join("abcdefgh"), [[f"{c}{i}" for i in range(3)] for c in "abcdefgh"], 4)
+    victim = Additive(4, bias=1.0)
+    truth = (victim.predict(space.render(space.points())) != 1).mean()
+    assert 0.02 < truth < 0.98
+    covered = 0
+    for seed in range(300):
+        share = lp.count(victim, space, 1, samples=150, confidence=0.9, interval=interval, seed=seed)  # type: ignore[arg-type]
+        assert isinstance(share, lp.Share)
+        covered += share.low <= truth <= share.high
+    assert covered >= 300 * 0.9 - 3 * np.sqrt(300 * 0.09)
+
+
+def test_share_with_a_predicate_counts_accepted_texts_only() -> None:
+    space = Space("a b", [["x", "y"], ["z"]], predicate=lambda texts: np.array(["x" not in text for text in texts]))
+    victim = Additive(1)
+    inside = [space.text(point) for point in space.points() if space.contains(point)]
+    share = lp.count(victim, space, 1)
+    assert isinstance(share, lp.Share)
+    assert (share.n, share.flips) == (len(inside), int((victim.predict(inside) != 1).sum()))
+
+
+def test_bad_counts() -> None:
+    with pytest.raises(InputError, match="expected at least 1 sample, got 0"):
+        lp.count(Additive(), SPACE, 1, samples=0)
+    with pytest.raises(InputError, match=r"expected a confidence in \(0, 1\), got 1.5"):
+        lp.count(Additive(), SPACE, 1, confidence=1.5)
+    with pytest.raises(InputError, match=r"expected a half width in \(0, 1\), got 0"):
+        lp.count(Additive(), SPACE, 1, half_width=0)
+    with pytest.raises(InputError, match="expected interval clopper-pearson or hoeffding, got 'wilson'"):
+        lp.count(Additive(), SPACE, 1, interval="wilson")  # type: ignore[arg-type]
+
+
+def test_intervals_against_known_values() -> None:
+    assert hoeffding_samples(0.025, 0.995) == 4794
+    assert clopper_pearson(0, 10, 0.95) == (0.0, pytest.approx(1 - 0.025**0.1))
+    assert clopper_pearson(10, 10, 0.95) == (pytest.approx(0.025**0.1), 1.0)
+    low, high = clopper_pearson(5, 20, 0.95)
+    assert (low, high) == (pytest.approx(0.08657, abs=1e-5), pytest.approx(0.49105, abs=1e-5))
+    assert clopper_pearson(0, 0, 0.95) == hoeffding(0, 0, 0.95) == (0.0, 1.0)
+    assert hoeffding(50, 100, 0.95) == (pytest.approx(0.5 - 0.13581, abs=1e-4), pytest.approx(0.63581, abs=1e-4))
+    with pytest.raises(InputError, match="expected 0 <= successes <= n, got 3 of 2"):
+        clopper_pearson(3, 2, 0.95)
+
+
+class TestTextFooler:
+    """The greedy search step by step, on weights chosen by hand."""
+
+    class Weights(Additive):
+        def __init__(self, **weights: float) -> None:
+            super().__init__()
+            self.weights = weights
+
+        def scores(self, inputs) -> FloatArray:  # type: ignore[no-untyped-def]
+            sums = np.array([sum(self.weights.get(word, 0.0) for word in given.split()) for given in inputs])
+            positive = 1 / (1 + np.exp(-sums))
+            return np.stack([1 - positive, positive], axis=1)
+
+    def test_swaps_the_most_important_word_first(self) -> None:
+        victim = self.Weights(good=2.0, nice=1.0, fine=0.5, okay=0.2)
+        space = Space("nice good film", [["okay"], ["fine", "decent"], []])
+        answer = lp.find(victim, space, 1)
+        assert isinstance(answer, lp.Unknown)  # nothing in this space is negative
+        victim.weights["decent"] = -1.5
+        answer = lp.find(victim, space, 1)
+        assert isinstance(answer, lp.Broken)
+        assert answer.witness == "nice decent film"
+        # text, 2 hidden words, 2 substitutes of "good"
+        assert answer.queries == 5
+
+    def test_among_flips_the_most_similar_one_wins_unless_told_otherwise(self) -> None:
+        victim = self.Weights(good=1.0, poor=-1.0, awful=-5.0)
+        space = Space("good film", [["poor", "awful"], []])
+        similar = lp.find(victim, space, 1)
+        harmful = lp.find(victim, space, 1, attack=TextFooler(prefer="harmful"))
+        assert (similar.witness, harmful.witness) == ("poor film", "awful film")  # type: ignore[union-attr]
+
+    def test_a_step_that_does_not_help_is_not_taken(self) -> None:
+        victim = self.Weights(good=3.0, great=4.0, fun=1.0, dull=-4.0)
+        space = Space("good fun", [["great"], ["dull"]])
+        answer = lp.find(victim, space, 1)
+        assert isinstance(answer, lp.Broken)
+        assert answer.witness == "good dull"
+
+    def test_stops_at_the_limit(self) -> None:
+        victim = self.Weights(a=1.0, b=1.0, c=1.0)
+        space = Space("a b c", [["x"], ["y"], ["z"]])
+        victim.weights.update(x=-0.4, y=-0.4, z=-0.4)
+        assert isinstance(lp.find(victim, space.restrict(max_swaps=1), 1), lp.Unknown)
+        answer = lp.find(victim, space, 1)
+        assert isinstance(answer, lp.Broken)
+        assert answer.swaps == 3
+
+    def test_label_flip_bonus_can_change_the_order(self) -> None:
+        goal = Goal(0)
+        start = np.array([0.5, 0.4, 0.1])
+        hidden = np.array([[0.4, 0.35, 0.25], [0.41, 0.42, 0.17]])  # the first drops more, the second flips
+        with_bonus = TextFooler()._importance(goal, start, hidden)
+        without = TextFooler(bonus=False)._importance(goal, start, hidden)
+        assert np.allclose(without, [0.1, 0.09])
+        assert np.allclose(with_bonus, [0.1, 0.11])
+
+
+def test_random_search_puts_needless_swaps_back() -> None:
+    victim = TestTextFooler.Weights(a=1.0, x=-3.0)
+    space = Space("a b c d", [["x"], ["y"], ["z"], ["w"]])
+    answer = lp.find(victim, space, 1, attack=RandomSearch(draws=200))
+    assert isinstance(answer, lp.Broken)
+    assert answer.witness == "x b c d"
+
+
+def test_answer_all_keeps_keys_and_matches_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    spaces = [random_space(rng) for _ in range(30)]
+    victim = Additive(7)
+    answered = {a.item.key: a.answer for a in answer_all(Find(), victim, (Item(k, s) for k, s in enumerate(spaces)))}
+    for key, space in enumerate(spaces):
+        alone = lp.find(victim, space)
+        together = answered[key]
+        assert together is not None
+        assert (alone.kind, alone.queries) == (together.kind, together.queries)
