@@ -2,7 +2,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from conftest import Additive, random_space
 
 from lexproof.engine import Engine, Limits, Outcome, Task
 from lexproof.errors import ModelError
@@ -12,11 +11,13 @@ from lexproof.search import Search, Spent
 from lexproof.space import Space
 from lexproof.text import Input
 from lexproof.victims.base import Bound, Job
+from toys import Additive, random_space
 
 SPACE = Space("a b c d", [["a1", "a2"], ["b1"], ["c1", "c2", "c3"], []], 2)
+NO_LIMITS = Limits()
 
 
-def run_one(victim: Additive, search: Search, *, limits: Limits = Limits(), label: int = 1, **engine: int) -> Outcome:
+def run_one(victim: Additive, search: Search, *, limits: Limits = NO_LIMITS, label: int = 1, **engine: int) -> Outcome:
     return next(Engine(victim, **engine).run([Task(0, SPACE, Goal(label), search, limits)]))
 
 

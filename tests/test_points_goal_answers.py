@@ -8,9 +8,7 @@ from lexproof.errors import InputError, MissingExtra, UnknownName, require
 from lexproof.goal import Goal
 from lexproof.space import Change
 
-CERTIFICATE = Certificate(
-    method="enumeration", radius=1, points=5, margin=0.25, rounding=1e-5, victim="v", space="s"
-)
+CERTIFICATE = Certificate(method="enumeration", radius=1, points=5, margin=0.25, rounding=1e-5, victim="v", space="s")
 CHANGED = (Change(0, "a", "b"), Change(2, "c", "d"))
 COST = Cost(queries=7, cached=2, seconds=0.5)
 ANSWERS = [
@@ -40,7 +38,7 @@ def test_json_keys_that_users_rely_on() -> None:
 
 
 def test_from_json_says_what_is_wrong() -> None:
-    with pytest.raises(InputError, match="expected 'answer' to be one of broken, .*, got 'brokn'"):
+    with pytest.raises(InputError, match=r"expected 'answer' to be one of broken, .*, got 'brokn'"):
         from_json({"answer": "brokn"})
     with pytest.raises(InputError, match="missing reason"):
         from_json({"answer": "unknown"})
@@ -48,7 +46,7 @@ def test_from_json_says_what_is_wrong() -> None:
 
 def test_share_and_cost() -> None:
     assert ANSWERS[6].robust == 0.5
-    assert COST + COST == Cost(queries=14, cached=4, seconds=1.0)
+    assert Cost(queries=14, cached=4, seconds=1.0) == COST + COST
 
 
 SCORES = np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [0.5, 0.4, 0.1], [0.1, 0.1, 0.8]])
@@ -58,7 +56,14 @@ def test_untargeted_goal() -> None:
     goal = Goal(1)
     assert goal.reached(SCORES).tolist() == [False, True, True, True]  # row 1 ties, and the first largest wins
     assert np.allclose(goal.margin(SCORES), [0.2, 0.0, -0.1, -0.7])
-    assert np.allclose(goal.progress(SCORES), [0.5, 0.6, 0.6, 0.9])
+    assert np.allclose(goal.progress(SCORES), [0.5, 0.6, 0.6, 0.9], rtol=2**-16)
+
+
+def test_progress_does_not_see_noise_and_does_see_small_drops() -> None:
+    confident = np.array([[1 - 1e-9, 1e-9], [1 - 1e-9 - 1e-16, 1e-9 + 1e-16], [1 - 2e-9, 2e-9]])
+    progress = Goal(0).progress(confident)
+    assert progress[0] == progress[1]
+    assert progress[2] > 1.9 * progress[0]
 
 
 def test_targeted_goal() -> None:

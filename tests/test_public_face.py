@@ -25,7 +25,7 @@ def test_every_entry_loads(kind: str) -> None:
 
 
 def test_unknown_names_list_what_there_is() -> None:
-    with pytest.raises(UnknownName, match="unknown attack 'textfoler'; did you mean 'textfooler'?"):
+    with pytest.raises(UnknownName, match=r"unknown attack 'textfoler'; did you mean 'textfooler'\?"):
         registry.get("attacks", "textfoler")
     with pytest.raises(UnknownName, match="unknown kind 'attack'"):
         registry.entries("attack")

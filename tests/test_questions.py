@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from conftest import Additive, brute_minimum, random_space
 
 import lexproof as lp
 from lexproof.attacks.greedy import TextFooler
@@ -13,6 +12,7 @@ from lexproof.questions import Find, Item, answer_all
 from lexproof.search import Search
 from lexproof.space import Space
 from lexproof.statistics.intervals import clopper_pearson, hoeffding, hoeffding_samples
+from toys import Additive, brute_minimum, random_space
 
 SPACE = Space("a b c d", [["a1", "a2"], ["b1"], ["c1", "c2", "c3"], []], 3)
 
@@ -69,7 +69,7 @@ def test_minimize_with_few_points_gives_an_honest_bracket() -> None:
         answer = lp.minimize(victim, space, 1, max_points=0)
         if isinstance(answer, lp.Bracket):
             assert answer.lower <= (space.max_swaps + 1 if exact is None else exact)
-            assert answer.upper is None or exact is not None and exact <= answer.upper
+            assert answer.upper is None or (exact is not None and exact <= answer.upper)
             found += answer.upper is not None
             if answer.reason:
                 assert "exceed max_points=0" in answer.reason
@@ -300,8 +300,8 @@ class TestTextFooler:
         hidden = np.array([[0.4, 0.35, 0.25], [0.41, 0.42, 0.17]])  # the first drops more, the second flips
         with_bonus = TextFooler()._importance(goal, start, hidden)
         without = TextFooler(bonus=False)._importance(goal, start, hidden)
-        assert np.allclose(without, [0.1, 0.09])
-        assert np.allclose(with_bonus, [0.1, 0.11])
+        assert np.allclose(without, [0.1, 0.09], atol=1e-4)
+        assert np.allclose(with_bonus, [0.1, 0.11], atol=1e-4)
 
 
 def test_random_search_puts_needless_swaps_back() -> None:

@@ -3,7 +3,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from conftest import random_space
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -13,6 +12,7 @@ from lexproof.points import DELETED, MASKED, Swaps, dense, keys
 from lexproof.space import Change, Space, allowed_swaps
 from lexproof.strata import Strata
 from lexproof.text import Text
+from toys import random_space
 
 sizes_strategy = st.lists(st.integers(0, 4), min_size=0, max_size=6)
 

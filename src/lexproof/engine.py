@@ -185,8 +185,7 @@ class _Running:
         self._memory = _Memory()
         begun = time.perf_counter()
         self._bound: Bound = victim.bind(task.space)
-        self._asked: Points  # what the search wants
-        self._todo: Points  # the part of it that must be scored
+        self._todo: Points  # the part of the pending request that must be scored
         self._places: list[int] | None  # memory index of each asked point, None for requests not remembered
         self._done = 0
         self._parts: list[FloatArray] = []
@@ -252,9 +251,9 @@ class _Running:
         self._done, self._parts, self._places = 0, [], None
         self._as_text = isinstance(request, AsText)
         if isinstance(request, Fresh | AsText):
-            self._asked = self._todo = request.points
+            self._todo = request.points
             return
-        self._asked = request
+        request = self._bound.canonical(request)
         index, places, new = self._memory.index, [], []
         for row, key in enumerate(keys(request).tolist()):
             place = index.get(key)

@@ -49,5 +49,15 @@ class Goal:
         return np.asarray(others - scores[:, self.target])
 
     def progress(self, scores: FloatArray) -> FloatArray:
-        """How near each row is to the goal, larger is nearer: 1 - score of the label, or score of the target."""
-        return np.asarray(1.0 - scores[:, self.label] if self.target is None else scores[:, self.target])
+        """How near each row is to the goal, larger is nearer: 1 - score of the label, or score of the target.
+
+        Rounded by `steady`, so that a search chooses the same way every time.
+        """
+        return steady(1.0 - scores[:, self.label] if self.target is None else scores[:, self.target])
+
+
+def steady(values: FloatArray) -> FloatArray:
+    """Values to 16 binary digits: what differs by less is noise of the batch it was scored in, and counts as equal."""
+    mantissa, exponent = np.frexp(values)
+    rounded: FloatArray = np.ldexp(np.rint(mantissa * 2**16) / 2**16, exponent)
+    return rounded

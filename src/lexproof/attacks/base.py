@@ -46,6 +46,6 @@ def put_back(space: Space, goal: Goal, point: IntArray) -> Search[IntArray]:
         rows = flips(space, goal, request, scores)
         if not len(rows):
             return point
-        spare = rows[np.argmin(goal.margin(scores[rows]))]
+        spare = rows[np.argmax(goal.progress(scores[rows]))]
         point = point.copy()
         point[swapped[spare]] = 0

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from lexproof.attacks.base import Hunt
-from lexproof.goal import Goal
+from lexproof.goal import Goal, steady
 from lexproof.points import DELETED, MASKED, FloatArray, Swaps
 from lexproof.search import flips
 from lexproof.space import Space
@@ -71,5 +71,5 @@ class TextFooler:
         if not self.bonus or goal.target is not None:
             return gain
         predicted = hidden.argmax(axis=1)
-        rise = hidden[np.arange(len(hidden)), predicted] - start[predicted]
+        rise = steady(hidden[np.arange(len(hidden)), predicted]) - steady(start[predicted])
         return np.asarray(gain + np.where(predicted != goal.label, rise, 0.0))

@@ -49,9 +49,10 @@ class BracketSearch:
         known = Bracketed()
         try:
             known = yield from self._text_itself(space, goal)
-            if known.radius == 0 and space.max_swaps and not known.reason:
-                known = yield from self._single_swaps(space, goal, known)
-            if known.flip is None and known.radius >= 0 and space.max_swaps > 1:
+            if known.radius < 0 or not space.max_swaps:
+                return known
+            known = yield from self._single_swaps(space, goal, known)
+            if known.flip is None and space.max_swaps > 1:
                 flip = yield from self.attack(space, goal, rng)
                 known = replace(known, flip=flip)
                 if flip is not None:
@@ -84,7 +85,7 @@ class BracketSearch:
         breakers = tuple(zip(singles.positions[rows].tolist(), singles.choices[rows].tolist(), strict=True))
         known = replace(known, breakers=breakers)
         if len(rows):
-            worst = rows[np.argmin(goal.margin(scores[rows]))]
+            worst = rows[np.argmax(goal.progress(scores[rows]))]
             return replace(known, flip=singles[np.array([worst])].dense()[0])
         sweep = yield from sweep_stratum(space, goal, space.open, 1)
         if sweep.flip is not None or sweep.tied:
@@ -99,7 +100,7 @@ class BracketSearch:
         """What is known after one more stratum; None if it cannot be raised or need not."""
         k = known.radius + 1
         most = space.max_swaps if known.flip is None else int(np.count_nonzero(known.flip)) - 1
-        if known.radius < 0 or k > most or known.reason:
+        if k > most or known.reason:
             return None
         if known.points + space.stratum(k) > self.max_points:
             return replace(

@@ -75,7 +75,7 @@ class Enumeration:
 
 def word_order(space: Space, goal: Goal, gradients: bool) -> Search[NDArray[np.int64]]:
     """The open positions, the most sensitive first."""
-    if not len(space.open):
+    if not space.max_swaps:
         return space.open
     if gradients:
         norms = yield Sensitivity(space.origin[None], goal.label)

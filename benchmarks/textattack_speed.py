@@ -1,0 +1,150 @@
+"""The same greedy search in TextAttack and in Lexproof: same victim, same table, same texts, in one process.
+
+TextAttack: Attack(UntargetedClassification, RepeatModification + StopwordModification, table swap, GreedyWordSwapWIR
+"delete").  Lexproof: TextFooler(hide="deleted", bonus=False, prefer="harmful") on a space without a limit on swaps.
+Prints, for each tool, success, mean swaps, mean queries and milliseconds a text, split into model and everything else;
+then on how many texts the two agree about status and about the words swapped, and the ratio of times.
+
+usage: textattack_speed.py MODEL_FOLDER TABLE.json [--data mr] [--limit 200] [--threads 2]
+Needs textattack 0.3.10 in the same environment, and NLTK_DATA with stopwords, averaged_perceptron_tagger and
+universal_tagset (TextAttack refuses to import without them).
+"""
+
+import argparse
+import json
+import time
+
+import numpy as np
+import torch
+
+import lexproof as lp
+from lexproof.attacks.greedy import TextFooler
+from lexproof.engine import Engine
+from lexproof.questions import Find, Item, answer_all
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("table")
+    parser.add_argument("--data", default="mr")
+    parser.add_argument("--limit", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=2)
+    return parser.parse_args()
+
+
+def textattack_side(victim, texts, labels, table):
+    from textattack import Attack
+    from textattack.attack_results import SkippedAttackResult, SuccessfulAttackResult
+    from textattack.constraints.pre_transformation import RepeatModification, StopwordModification
+    from textattack.goal_functions import UntargetedClassification
+    from textattack.models.wrappers import HuggingFaceModelWrapper, ModelWrapper
+    from textattack.search_methods import GreedyWordSwapWIR
+    from textattack.transformations import WordSwap
+
+    clock = [0.0]
+
+    class Words(ModelWrapper):
+        model = victim
+
+        def __call__(self, given):
+            begun = time.perf_counter()
+            scores = torch.tensor(victim.scores(list(given)))
+            clock[0] += time.perf_counter() - begun
+            return scores
+
+    class Timed(HuggingFaceModelWrapper):
+        def __call__(self, given):
+            begun = time.perf_counter()
+            with torch.inference_mode():
+                scores = super().__call__(given)
+            clock[0] += time.perf_counter() - begun
+            return scores
+
+    class Table(WordSwap):
+        def _get_replacement_words(self, word):
+            return table.get(word.lower(), [])
+
+    wrapper = Timed(victim.model, victim.tokenizer) if victim.kind == "transformer" else Words()
+    attack = Attack(
+        UntargetedClassification(wrapper),
+        [RepeatModification(), StopwordModification()],
+        Table(),
+        GreedyWordSwapWIR("delete"),
+    )
+    stop = next(c for c in attack.pre_transformation_constraints if isinstance(c, StopwordModification)).stopwords
+    results = {}
+    begun = time.perf_counter()
+    for key, (text, label) in enumerate(zip(texts, labels, strict=True)):
+        result = attack.attack(text, label)
+        if isinstance(result, SkippedAttackResult):
+            continue
+        changed = None
+        if isinstance(result, SuccessfulAttackResult):
+            before, after = result.original_result.attacked_text, result.perturbed_result.attacked_text
+            changed = tuple(sorted((i, after.words[i]) for i in before.all_words_diff(after)))
+        results[key] = (changed, result.num_queries)
+    return results, time.perf_counter() - begun, clock[0], stop
+
+
+def lexproof_side(victim, texts, labels, table, stop):
+    def candidates(text):
+        return [
+            [] if word.lower() in stop else [w for w in dict.fromkeys(table.get(word.lower(), [])) if w != word]
+            for word in text.words
+        ]
+
+    question = Find(attack=TextFooler(hide="deleted", bonus=False, prefer="harmful"))
+    engine = Engine(victim)
+    results = {}
+    begun = time.perf_counter()
+    items = (
+        Item(key, lp.Space.around(text, candidates), label)
+        for key, (text, label) in enumerate(zip(texts, labels, strict=True))
+    )
+    for answered in answer_all(question, victim, items, engine):
+        answer = answered.answer
+        if isinstance(answer, lp.Broken) and answer.swaps == 0:
+            continue
+        changed = tuple((c.position, c.new) for c in answer.changed) if isinstance(answer, lp.Broken) else None
+        results[answered.item.key] = (changed, answer.cost.logical)
+    return results, time.perf_counter() - begun, engine.clock.model
+
+
+def report(name, results, seconds, model):
+    attacked = len(results)
+    swaps = [len(changed) for changed, _ in results.values() if changed is not None]
+    queries = np.mean([count for _, count in results.values()])
+    print(
+        f"{name:<11} {attacked} attacked, success {len(swaps) / attacked:.3f}, mean swaps {np.mean(swaps):.2f}, "
+        f"mean queries {queries:.1f}, {1000 * seconds / attacked:.2f} ms/text "
+        f"(model {1000 * model / attacked:.2f}, rest {1000 * (seconds - model) / attacked:.2f})"
+    )
+
+
+def main():
+    given = parse()
+    torch.set_num_threads(given.threads)
+    victim = lp.load(given.model)
+    with open(given.table, encoding="utf-8") as file:
+        table = json.load(file)
+    data = lp.read(given.data, limit=given.limit, labels=victim.labels)
+    texts, labels = list(data.texts), list(data.labels)
+    theirs, their_seconds, their_model, stop = textattack_side(victim, texts, labels, table)
+    victim = lp.load(given.model)  # nothing remembered from the first side
+    ours, our_seconds, our_model = lexproof_side(victim, texts, labels, table, stop)
+    report("textattack", theirs, their_seconds, their_model)
+    report("lexproof", ours, our_seconds, our_model)
+    both = theirs.keys() & ours.keys()
+    status = sum((theirs[key][0] is None) == (ours[key][0] is None) for key in both)
+    words = sum(_words(theirs[key][0]) == _words(ours[key][0]) for key in both)
+    print(f"same status on {status} of {len(both)} texts, same substitutes on {words}")
+    print(f"ratio {their_seconds / our_seconds:.1f}x in all, {their_model / our_model:.1f}x in the model")
+
+
+def _words(changed):
+    return None if changed is None else sorted(word for _, word in changed)
+
+
+if __name__ == "__main__":
+    main()
