@@ -93,6 +93,11 @@ class Engine:
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         """Outcomes in the order in which searches end; tasks are taken from the iterable as room becomes free."""
+        for outcomes in self.rounds(tasks):
+            yield from outcomes
+
+    def rounds(self, tasks: Iterable[Task]) -> Iterator[list[Outcome]]:
+        """The outcomes of searches that end in the same round, together."""
         source = iter(tasks)
         active: deque[_Running] = deque()
         started = time.perf_counter()
@@ -105,14 +110,11 @@ class Engine:
                 else:
                     active.append(_Running(task, self.victim))
             self._round(active)
-            still: deque[_Running] = deque()
-            for running in active:
-                if running.outcome is None:
-                    still.append(running)
-                else:
-                    self.clock.python = time.perf_counter() - started - self.clock.model
-                    yield running.outcome
-            active = still
+            ended = [running.outcome for running in active if running.outcome is not None]
+            if ended:
+                self.clock.python = time.perf_counter() - started - self.clock.model
+                yield ended
+                active = deque(running for running in active if running.outcome is None)
             active.rotate(-1)  # everyone gets to be first, so a search with huge requests starves nobody
 
     def _round(self, active: Iterable[_Running]) -> None:

@@ -6,6 +6,7 @@ what it must cover when it is issued, and can be derived again from its JSON by 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lexproof.answers import Certificate
@@ -13,7 +14,7 @@ from lexproof.certify.enumeration import Enumeration, Verdict
 from lexproof.engine import Engine, Task
 from lexproof.errors import EvidenceError, InputError
 from lexproof.goal import Goal
-from lexproof.points import IntArray
+from lexproof.points import FloatArray, IntArray
 from lexproof.space import Change, Space
 from lexproof.victims.base import Victim
 
@@ -27,17 +28,24 @@ class Witness:
     predicted: int
 
 
-def check_flip(victim: Victim, space: Space, goal: Goal, point: IntArray | None) -> Witness | None:
-    """The witness, re-checked as text; None without a point, or for a tie that floating point decides differently.
+Claimed = tuple[Space, Goal, IntArray]
+"""A point of a space that is claimed to reach a goal."""
 
-    Raises EvidenceError if the point is not in the space or is no flip.
+
+def check_flips(victim: Victim, claims: Sequence[Claimed | None]) -> list[Witness | None]:
+    """The witnesses, re-checked as texts in one call; None for no claim, or for a tie that rounding decides.
+
+    Raises EvidenceError if a point is not in its space or is no flip.
     """
-    if point is None:
-        return None
+    inputs = [claim[0].render(claim[2][None])[0] for claim in claims if claim is not None]
+    rows = iter(victim.scores(inputs)[:, None] if inputs else ())
+    return [None if claim is None else _witness(*claim, next(rows)) for claim in claims]
+
+
+def _witness(space: Space, goal: Goal, point: IntArray, scores: FloatArray) -> Witness | None:
     text = space.text(point)
     if not space.contains(point):
         raise EvidenceError(f"a claimed witness lies outside the space: {text!r}")
-    scores = victim.scores(space.render(point[None]))
     if goal.strict.reached(scores)[0]:
         return Witness(text, space.changes(point), int(scores[0].argmax()))
     if goal.margin(scores)[0] <= goal.slack:

@@ -8,20 +8,20 @@ the search's claim into a checked answer; `answer_one` asks it about one space, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from lexproof import registry
-from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, Unknown
+from lexproof.answers import Bracket, Broken, Cost, Minimum, Robust, Share, Unknown
 from lexproof.attacks.base import Attack
 from lexproof.certify.bracket import Bracketed, BracketSearch
 from lexproof.certify.enumeration import Enumeration, Verdict
 from lexproof.engine import Engine, Limits, Outcome, Task
 from lexproof.errors import EvidenceError, InputError, ModelError
-from lexproof.evidence import certify, check_flip
+from lexproof.evidence import Claimed, Witness, certify, check_flips
 from lexproof.goal import Goal
 from lexproof.points import IntArray
 from lexproof.search import Search, generator_for
@@ -53,8 +53,12 @@ class Question(Protocol[A]):
         """The search about this space."""
         ...
 
-    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> A:
-        """The answer, its evidence checked; EvidenceError if the method's claim is not borne out."""
+    def flip(self, outcome: Outcome) -> IntArray | None:
+        """The point that is claimed to reach the goal, to be checked as text."""
+        ...
+
+    def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> A:
+        """The answer, given the flip as checked; EvidenceError if another claim is not borne out."""
         ...
 
 
@@ -76,15 +80,20 @@ class Find:
             return None
         return (yield from attack(space, goal, generator_for(self.seed, "attack", str(space.original))))
 
-    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> Broken | Unknown:
-        """Broken if the claim, or the best flip seen on the way, fools the victim as text."""
-        flip = fewest(outcome.claim, outcome.best)
-        witness = check_flip(victim, space, goal, flip)
+    def flip(self, outcome: Outcome) -> IntArray | None:
+        """The claim, or the best flip seen on the way."""
+        return fewest(outcome.claim, outcome.best)
+
+    def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> Broken | Unknown:
+        """Broken if the flip fools the victim as text."""
+        del victim, space
         if witness is None:
             name = self.attack if isinstance(self.attack, str) else type(self.attack).__name__
-            reason = outcome.stopped or (f"{name} found no flip" if flip is None else _TIED)
+            reason = outcome.stopped or (f"{name} found no flip" if self.flip(outcome) is None else _TIED)
             return Unknown(reason=reason, cost=outcome.cost)
-        return Broken(witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=outcome.cost)
+        return Broken(
+            witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=outcome.cost
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +106,24 @@ class Prove:
         """Enumeration in order of sensitivity."""
         return Enumeration(gradients=victim.has_gradients)(space, goal)
 
-    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> Robust | Broken | Unknown:
+    def flip(self, outcome: Outcome) -> IntArray | None:
+        """The flip that ended the enumeration."""
+        return fewest(outcome.claim.flip, outcome.best)
+
+    def answer(
+        self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None
+    ) -> Robust | Broken | Unknown:
         """Never Robust because a search failed: only if every text of the space was covered."""
         verdict: Verdict = outcome.claim
         certificate = certify(victim, space, verdict.radius, verdict.points, verdict.margin)
         if certificate is not None and certificate.radius == space.max_swaps:
             return Robust(radius=certificate.radius, certificate=certificate, cost=outcome.cost)
-        witness = check_flip(victim, space, goal, fewest(verdict.flip, outcome.best))
         if witness is None:
             settled = f"; proven up to {verdict.radius} swaps" if verdict.radius >= 0 else ""
             return Unknown(reason=(verdict.reason or _TIED) + settled, cost=outcome.cost)
-        return Broken(witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=outcome.cost)
+        return Broken(
+            witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=outcome.cost
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +141,14 @@ class Minimize:
         method = BracketSearch(attack=attack, gradients=victim.has_gradients, max_points=self.max_points)
         return method(space, goal, generator_for(self.seed, "attack", str(space.original)))
 
-    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> Minimum | Bracket:
+    def flip(self, outcome: Outcome) -> IntArray | None:
+        """The attack's flip, or a better one seen on the way."""
+        return fewest(outcome.claim.flip, outcome.best)
+
+    def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> Minimum | Bracket:
         """The bracket, with the witness at its upper end and the certificate below its lower end."""
         claim: Bracketed = outcome.claim
         certificate = certify(victim, space, claim.radius, claim.points, claim.margin)
-        flip = fewest(claim.flip, outcome.best)
-        witness = check_flip(victim, space, goal, flip)
         lower = claim.radius + 1
         if witness is None:
             return Bracket(
@@ -140,7 +158,7 @@ class Minimize:
                 changed=(),
                 witness_predicted=None,
                 certificate=certificate,
-                reason=claim.reason or ("" if flip is None else _TIED),
+                reason=claim.reason or ("" if self.flip(outcome) is None else _TIED),
                 cost=outcome.cost,
             )
         upper = len(witness.changed)
@@ -181,9 +199,13 @@ class Count:
         rng = generator_for(self.seed, "count", str(space.original))
         return count_or_sample(space, goal, rng, self.samples)
 
-    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> Share | Unknown:
+    def flip(self, outcome: Outcome) -> IntArray | None:
+        """A count claims no witness."""
+        del outcome
+
+    def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> Share | Unknown:
         """The share with the interval asked for."""
-        del victim, goal
+        del victim, witness
         if outcome.claim is None:
             return Unknown(reason=outcome.stopped, cost=outcome.cost)
         tally: Tally = outcome.claim
@@ -193,6 +215,10 @@ class Count:
             low, high = bounds(tally.flips, tally.n, self.confidence)
             share = replace(share, low=low, high=high, confidence=self.confidence, method=self.interval, seed=self.seed)
         return replace(share, cost=outcome.cost)
+
+
+def _broken(witness: Witness, cost: Cost) -> Broken:
+    return Broken(witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=cost)
 
 
 def exact_share(space: Space, tally: Tally) -> Share:
@@ -247,11 +273,21 @@ def answer_all(
             waiting[item.key] = item, goal
             yield Task(item.key, item.space, goal, question.search(victim, item.space, goal), question.limits)
 
-    for outcome in (engine or Engine(victim)).run(tasks()):
-        item, goal = waiting.pop(outcome.key)
+    for outcomes in (engine or Engine(victim)).rounds(tasks()):
+        yield from _checked(question, victim, [(*waiting.pop(outcome.key), outcome) for outcome in outcomes])
+
+
+def _checked(
+    question: Question[A], victim: Victim, ended: Sequence[tuple[Item, Goal, Outcome]]
+) -> Iterator[Answered[A]]:
+    """The answers to searches that ended together, their flips checked in one call."""
+    claims: list[Claimed | None] = []
+    for item, goal, outcome in ended:
+        point = None if outcome.error is not None else question.flip(outcome)
+        claims.append(None if point is None else (item.space, goal, point))
+    for (item, goal, outcome), witness in zip(ended, check_flips(victim, claims), strict=True):
         failed = outcome.error is not None
-        answer = None if failed else question.answer(victim, item.space, goal, outcome)
-        yield Answered(item, goal, answer, outcome)
+        yield Answered(item, goal, None if failed else question.answer(victim, item.space, outcome, witness), outcome)
 
 
 def answer_one(

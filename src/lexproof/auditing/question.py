@@ -10,8 +10,9 @@ from lexproof.auditing.settings import Settings
 from lexproof.certify.bracket import Bracketed
 from lexproof.engine import Limits, Outcome
 from lexproof.errors import InputError
+from lexproof.evidence import Witness
 from lexproof.goal import Goal
-from lexproof.points import FloatArray
+from lexproof.points import FloatArray, IntArray
 from lexproof.questions import Count, Minimize
 from lexproof.search import Search, Spent
 from lexproof.space import Change, Space
@@ -62,13 +63,17 @@ class Examine:
         except InputError as error:  # a space too large to sample: the bracket stands without a share
             return replace(known, reason=known.reason or str(error)), None
 
-    def answer(self, victim: Victim, space: Space, goal: Goal, outcome: Outcome) -> Finding:
+    def flip(self, outcome: Outcome) -> IntArray | None:
+        """The witness of the bracket's upper end."""
+        return self._minimize.flip(replace(outcome, claim=outcome.claim[0]))
+
+    def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> Finding:
         """Both answers, checked."""
         known, tally = outcome.claim
-        bracket = self._minimize.answer(victim, space, goal, replace(outcome, claim=known))
+        bracket = self._minimize.answer(victim, space, replace(outcome, claim=known), witness)
         share: Any = None
         if tally is not None:
-            share = self._count.answer(victim, space, goal, replace(outcome, claim=tally))
+            share = self._count.answer(victim, space, replace(outcome, claim=tally), None)
         breakers = tuple(
             Change(position, space.original.words[position], space.choices[position][choice - 1])
             for position, choice in known.breakers
