@@ -17,7 +17,7 @@ LAYERS = [
     {"engine", "evidence", "questions", "verbs"},
     {"auditing", "defenses"},
     {"report", "benchmark"},
-    {"cli", "web"},
+    {"cli", "web", "__main__"},
 ]
 HEIGHT = {room: height for height, layer in enumerate(LAYERS) for room in layer}
 # the audit ends by writing its report; the import is inside the function that does it

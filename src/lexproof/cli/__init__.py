@@ -20,7 +20,7 @@ _COMMANDS = {
     "minimize": "lexproof.cli.ask:minimize",
     "prove": "lexproof.cli.ask:prove",
     "count": "lexproof.cli.ask:count",
-    "train": "lexproof.cli.train:train",
+    "train": "lexproof.cli.train:train_command",
     "report": "lexproof.cli.report:report",
     "data": "lexproof.cli.data:data",
     "doctor": "lexproof.cli.doctor:doctor",

@@ -20,7 +20,6 @@ from lexproof.cli.options import (
     load_subject,
     model_option,
     progress_bar,
-    screen,
     seed_option,
     space_options,
     warn_bad_rows,
@@ -139,7 +138,7 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
 
 
 def _given(texts: tuple[str, ...]) -> Dataset:
-    return Dataset(texts=texts, labels=None, label_names=None, name="arguments", bad_rows=())
+    return Dataset(texts=texts, labels=None, label_names=(), name="arguments", bad_rows=())
 
 
 def _label(given: str, victim: Victim) -> int:
@@ -151,9 +150,7 @@ def _label(given: str, victim: Victim) -> int:
     raise InputError(f"expected a label out of {', '.join(victim.labels)} or its number, got {given!r}")
 
 
-def _items(
-    subject: Subject, label: str | None, target: int | None, predicted: dict[int, int]
-) -> Iterator[Item]:
+def _items(subject: Subject, label: str | None, target: int | None, predicted: dict[int, int]) -> Iterator[Item]:
     """The spaces to ask about; `predicted` is filled with the victim's reading of each text as it is."""
     fixed = None if label is None else _label(label, subject.victim)
     texts, labels = subject.data.texts, subject.data.labels

@@ -44,7 +44,7 @@ from lexproof.errors import InputError
 @click.option("--resume", is_flag=True, help="Continue the run in --out; gives the same answers.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in --out.")
 @click.option("--fail-under", multiple=True, metavar="[METRIC=]SHARE",
-              help="Exit with status 1 if a share is lower, e.g. 0.6 (accuracy under attack), certified@1=0.4.")  # fmt: skip
+              help="Exit with status 1 if a share is lower: 0.6 (under attack), certified@1=0.4.")  # fmt: skip
 @seed_option
 @json_option
 def audit(**options: Any) -> int:

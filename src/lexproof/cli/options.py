@@ -120,7 +120,9 @@ def warn_bad_rows(data: Dataset) -> None:
     """Say how many rows could not be used, and show the first."""
     if data.bad_rows:
         first = data.bad_rows[0]
-        screen.print(f"{len(data.bad_rows)} rows left out, the first at line {first.line}: {first.reason}", markup=False)
+        screen.print(
+            f"{len(data.bad_rows)} rows left out, the first at line {first.line}: {first.reason}", markup=False
+        )
 
 
 @contextmanager

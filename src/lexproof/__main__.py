@@ -1,0 +1,5 @@
+"""`python -m lexproof` is the `lexproof` command."""
+
+from lexproof.cli import main
+
+main()

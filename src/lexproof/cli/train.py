@@ -1,0 +1,176 @@
+"""lexproof train: a classifier of any kind from a file or a named set."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from lexproof.cli.options import emit, json_option, screen, seed_option, warn_bad_rows
+from lexproof.data import Dataset, read
+from lexproof.data.named import find
+from lexproof.errors import InputError
+from lexproof.training import KINDS, train
+from lexproof.victims.base import Victim
+
+
+class TrainingBar:
+    """Draws each step of training on standard error."""
+
+    def __init__(self) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, TextColumn("ETA"), TimeRemainingColumn(), console=screen)
+        self._task = self._bar.add_task("train", total=None)
+
+    def __enter__(self) -> TrainingBar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        """One step of all."""
+        self._bar.update(self._task, description=f"epoch {epoch} loss {loss:.3f}", completed=step, total=steps)
+
+    def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
+        """One epoch is over."""
+        seen = "" if accuracy is None else f", validation accuracy {accuracy:.4f}"
+        self._bar.console.print(f"epoch {epoch}: loss {loss:.4f}{seen}", markup=False)
+
+
+@click.command("train")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("--data", required=True, help="csv, tsv, json, jsonl or parquet file, or the name of a set.")
+@click.option("--split", default="train", show_default=True, help="Part of a named set to train on.")
+@click.option("--valid", help="File to choose the best epoch on [default: the set's dev split, or a tenth held out].")
+@click.option("--test", help="File to report accuracy on [default: the set's test split, if any].")
+@click.option("--text-column", default="text", show_default=True)
+@click.option("--label-column", default="label", show_default=True)
+@click.option("--premise-column", help="Column of the first text of a pair.")
+@click.option("--limit", type=click.IntRange(min=1), help="Train on the first N texts only.")
+@click.option("--vectors", type=click.Path(path_type=Path), help="Pretrained word vectors: .npz or GloVe .txt.")
+@click.option("--epochs", type=click.IntRange(min=1))
+@click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True))
+@click.option("--batch-size", type=click.IntRange(min=1))
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the kind, e.g. filters=150.")
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Model folder to write.")
+@click.option("--overwrite", is_flag=True, help="Replace a model folder.")
+@seed_option
+@json_option
+def train_command(**options: Any) -> None:
+    """Train an mlp, cnn, lstm, bilstm or transformer classifier."""
+    out: Path = options["out"]
+    if out.exists() and any(out.iterdir()) and not (options["overwrite"] and (out / "model.json").is_file()):
+        raise InputError(f"expected --out to be a new folder, got {out}; remove it or replace a model with --overwrite")
+    chosen = {name: options[name] for name in ("epochs", "learning_rate", "batch_size") if options[name] is not None}
+    chosen |= dict(_setting(text) for text in options["settings"])
+    data = _read(options["data"], options, options["split"], options["limit"])
+    warn_bad_rows(data)
+    valid = _other(options, "valid", "dev", data)
+    test = _other(options, "test", "test", data)
+    begun = time.perf_counter()
+    with TrainingBar() as bar:
+        victim = train(
+            options["kind"],
+            data.texts,
+            _labels(data),
+            valid=None if valid is None else (valid.texts, _labels(valid)),
+            label_names=data.label_names,
+            vectors=options["vectors"],
+            seed=options["seed"],
+            progress=bar,
+            **chosen,
+        )
+    seconds = time.perf_counter() - begun
+    save(victim, out)
+    _report(victim, out, seconds, options["as_json"], valid=valid, test=test)
+
+
+def save(victim: Victim, folder: Path) -> None:
+    """Write the model folder."""
+    victim.save(folder)  # type: ignore[attr-defined]
+
+
+def _read(source: str, options: dict[str, Any], split: str, limit: int | None, labels: Any = None) -> Dataset:
+    return read(
+        source,
+        text=options["text_column"],
+        label=options["label_column"],
+        premise=options["premise_column"],
+        labels=labels,
+        limit=limit,
+        split=split,
+    )
+
+
+def _other(options: dict[str, Any], name: str, split: str, data: Dataset) -> Dataset | None:
+    """The file given for validation or test, or the split of a named set."""
+    if options[name] is not None:
+        return _read(options[name], options, split, None, data.label_names)
+    is_named = not Path(options["data"]).exists()
+    if is_named and split in _splits(options["data"]) and split != options["split"]:
+        return _read(options["data"], options, split, None, data.label_names)
+    return None
+
+
+def _splits(name: str) -> set[str]:
+    folder = find(name, "train")
+    return set() if folder is None else {path.name.split(".")[0] for path in folder.parent.glob("*.jsonl.xz")}
+
+
+def _labels(data: Dataset) -> tuple[int, ...]:
+    if data.labels is None:
+        raise InputError(f"expected labels in {data.name}, found none; name their column with --label-column")
+    return data.labels
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value read as a number, a comma-separated tuple of numbers, or text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"expected --set NAME=VALUE, got {text!r}")
+    if "," in value:
+        return name, tuple(_number(part) for part in value.split(",") if part)
+    return name, _number(value)
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _accuracy(victim: Victim, data: Dataset) -> float:
+    labels = _labels(data)
+    right = 0
+    for start in range(0, len(data.texts), 512):
+        block = slice(start, start + 512)
+        right += sum(
+            guess == gold for guess, gold in zip(victim.predict(data.texts[block]), labels[block], strict=True)
+        )
+    return right / len(labels)
+
+
+def _report(victim: Victim, out: Path, seconds: float, as_json: bool, **parts: Dataset | None) -> None:
+    record: dict[str, Any] = {"model": str(out), "kind": victim.kind, "seconds": round(seconds, 1)}
+    for name, part in parts.items():
+        if part is not None:
+            record[f"{name}_accuracy"] = round(_accuracy(victim, part), 4)
+            record[f"{name}_n"] = len(part)
+    if as_json:
+        emit(record)
+        return
+    console = Console(highlight=False)
+    for name, value in record.items():
+        console.print(f"{name:>16}  {value}", markup=False)
