@@ -9,7 +9,7 @@ from tables import KINDS, SLOW, VICTIMS, space_of
 import lexproof as lp
 from lexproof import registry
 from lexproof.engine import Engine
-from lexproof.points import DELETED, MASKED, Sensitivity, Swaps
+from lexproof.points import DELETED, MASKED, Sensitivity, Swaps, dense
 from lexproof.questions import Find, Item, Minimize, answer_all
 from lexproof.space import Space
 from lexproof.victims.base import Victim
@@ -75,6 +75,20 @@ def test_probes_score_alike_as_swaps_and_as_points(victim: Victim) -> None:
             (by_delta,) = victim.score([(bound, swaps)])
             (in_full,) = victim.score([(bound, swaps.dense())])
             assert np.abs(by_delta - in_full).max() <= max(victim.rounding, 1e-12)
+
+
+def test_canonical_points_cannot_be_told_apart(victim: Victim) -> None:
+    for seed in seeds(victim, 20):
+        space = space_of(seed)
+        points = space.points()
+        bound = victim.bind(space)
+        canonical = dense(bound.canonical(points))
+        assert (np.count_nonzero(canonical, axis=1) <= np.count_nonzero(points, axis=1)).all()
+        assert (canonical == dense(bound.canonical(canonical))).all()
+        ours, theirs = victim.score([(bound, points), (bound, canonical)])
+        assert np.abs(ours - theirs).max() <= max(victim.rounding, 1e-12)
+        singles = space.singles(points[-1])
+        assert (dense(bound.canonical(singles)) == dense(bound.canonical(singles.dense()))).all()
 
 
 def test_merged_batches_change_nothing(victim: Victim) -> None:

@@ -84,7 +84,7 @@ def _record(i: int, rng: random.Random) -> dict[str, Any]:
     changed = _changes(text, open_positions, upper or 0, rng)
     witness = str(text.swap({c["position"]: c["new"] for c in changed})) if upper is not None else None
     breakers = [_change(text, rng.choice(open_positions), rng)] if kind == "exact" and upper == 1 else []
-    value = {"robust": 0.0, "unsettled": 0.0, "wrong": 0.9}.get(kind, rng.betavariate(0.7, 6))
+    value = {"robust": 0.0, "unsettled": 0.0}.get(kind, rng.betavariate(0.7, 6))
     answer = {"wrong": "minimum", "exact": "minimum", "robust": "robust"}.get(kind, "bracket")
     return {
         "id": i,
@@ -107,7 +107,7 @@ def _record(i: int, rng: random.Random) -> dict[str, Any]:
         "certificate": _certificate(lower - 1, rng) if lower > 1 else None,
         "reason": "stopped at 20000 points" if answer == "bracket" else "",
         "breakers": [*changed, *(b for b in breakers if b not in changed)] if upper == 1 else breakers,
-        "share": _share(value, limit, kind, rng),
+        "share": None if kind == "wrong" else _share(value, limit, kind, rng),
         "queries": rng.randrange(20, 4000),
         "cached": rng.randrange(0, 200),
         "seconds": round(rng.uniform(0.01, 3), 3),
@@ -208,18 +208,38 @@ def _holds(record: dict[str, Any], swaps: int, *, proven: bool) -> bool:
 def _dangerous(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for record in made:
-        for name, key in (("changed", "texts"), ("breakers", "alone")):
-            for change in record[name]:
-                pair = (change["old"], change["new"])
-                entry = found.setdefault(pair, {"old": pair[0], "new": pair[1], "texts": 0, "alone": 0, "examples": []})
-                entry[key] += 1
-                if record["id"] not in entry["examples"] and len(entry["examples"]) < 3:
-                    entry["examples"].append(record["id"])
+        alone = {(change["old"], change["new"]) for change in record["breakers"]}
+        for pair in sorted(alone | {(change["old"], change["new"]) for change in record["changed"]}):
+            empty = {"old": pair[0], "new": pair[1], "texts": 0, "alone": 0, "examples": []}
+            entry = found.setdefault(pair, empty)
+            entry["texts"] += 1
+            entry["alone"] += pair in alone
+            entry["examples"] = [*entry["examples"], record["id"]][:3]
     return sorted(found.values(), key=lambda entry: (-entry["texts"], -entry["alone"], entry["old"], entry["new"]))
 
 
 def _median(values: list[int]) -> int:
     return sorted(values)[len(values) // 2] if values else 0
+
+
+def _means(made: list[dict[str, Any]]) -> dict[str, Any]:
+    broken = [r for r in made if r["upper"]]
+    shares = [r["share"]["value"] for r in made if r["share"]]
+    queries = [r["queries"] for r in made]
+    return {
+        "minimum": {
+            "mean_lower": sum(r["lower"] for r in broken) / len(broken) if broken else None,
+            "mean_upper": sum(r["upper"] for r in broken) / len(broken) if broken else None,
+            "n": len(broken),
+            "closed": sum(r["lower"] == r["upper"] for r in broken),
+        },
+        "queries": {
+            "mean": sum(queries) / len(made) if made else None,
+            "median": _median(queries),
+            "total": sum(queries),
+        },
+        "share": {"mean": sum(shares) / len(shares) if shares else None, "n": len(shares)},
+    }
 
 
 def summary(made: list[dict[str, Any]]) -> dict[str, Any]:
@@ -228,10 +248,7 @@ def summary(made: list[dict[str, Any]]) -> dict[str, Any]:
     right = sum(_holds(record, 0, proven=False) for record in made)
     end = max((record["max_swaps"] for record in made), default=0)
     standing = sum(_holds(record, end, proven=False) for record in made)
-    broken = [r for r in made if r["upper"]]
     closed = sum(r["answer"] in ("minimum", "robust") for r in made)
-    shares = [r["share"]["value"] for r in made if r["share"]]
-    queries = [r["queries"] for r in made]
     return {
         "schema": 1,
         "lexproof": "0.1.0",
@@ -259,18 +276,7 @@ def summary(made: list[dict[str, Any]]) -> dict[str, Any]:
             }
             for swaps in range(end + 1)
         ],
-        "minimum": {
-            "mean_lower": sum(r["lower"] for r in broken) / len(broken) if broken else None,
-            "mean_upper": sum(r["upper"] for r in broken) / len(broken) if broken else None,
-            "n": len(broken),
-            "closed": sum(r["lower"] == r["upper"] for r in broken),
-        },
-        "queries": {
-            "mean": sum(queries) / n if n else None,
-            "median": _median(queries),
-            "total": sum(queries),
-        },
-        "share": {"mean": sum(shares) / len(shares) if shares else None, "n": len(shares)},
+        **_means(made),
         "dangerous": _dangerous(made),
         "definitions": {"flip": "The predicted label differs from the gold label."},
     }

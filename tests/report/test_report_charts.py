@@ -115,7 +115,7 @@ def test_many_texts_share_a_dot() -> None:
 
 
 def test_cards_carry_interval_n_and_definition() -> None:
-    made = cards(summary(records()))
+    made = cards({**summary(records()), "clean": share_of(51, 60)})
     assert [c.name for c in made] == list(DEFINITIONS)
     clean = made[0]
     assert (clean.value, clean.basis) == ("85%", "51 of 60 texts; 95% interval 73% to 92.9%")
@@ -205,6 +205,10 @@ def test_takeaways() -> None:
         "The swap to look at first is good → decent: it helps to fool 5 texts, and fools 3 on its own.",
     )
     assert takeaways({}) == ()
+    always = {"dangerous": [{"old": "good", "new": "decent", "texts": 3, "alone": 3, "examples": []}]}
+    assert takeaways(always) == ("The swap to look at first is good → decent: it fools 3 texts on its own.",)
+    never = {"dangerous": [{"old": "good", "new": "decent", "texts": 1, "alone": 0, "examples": []}]}
+    assert takeaways(never) == ("The swap to look at first is good → decent: it helps to fool 1 text.",)
     closed = copy.deepcopy(given)
     closed["minimum"]["mean_lower"] = 2.1
     assert "known, 2.1 swaps are needed" in takeaways(closed)[1]
@@ -216,11 +220,11 @@ def test_facts_and_byline() -> None:
     assert stated["Classifier"] == "invented-cnn (cnn)"
     assert stated["Texts"] == "60 texts from invented"
     assert stated["Limit"] == "at most 25% of the words swapped"
-    assert stated["Started"] == "2026-11-15 21:00 UTC"
+    assert stated["Created"] == "2026-11-15 21:00 UTC"
     assert byline(given) == (
         "60 texts from invented · attack textfooler · at most 25% of the words swapped · 2026-11-15 21:00 UTC"
     )
-    assert facts({"created": "some day", "max_swaps": 3}) == (("Limit", "at most 3 swaps"), ("Started", "some day"))
+    assert facts({"created": "some day", "max_swaps": 3}) == (("Limit", "at most 3 swaps"), ("Created", "some day"))
     assert re.search(r'"top": 8', candidates(given))
     assert candidates({}) == ""
     assert bad_rows(given) == (("7", "label 5 is not one of 0, 1"),)

@@ -12,53 +12,54 @@ from lexproof.report.glyph import axis_end, glyph, glyph_name, glyphs
 from lexproof.report.rows import row
 from lexproof.report.status import STATUSES, status
 
+RECORD: dict[str, Any] = {
+    "id": 17,
+    "text": "a good film",
+    "premise": None,
+    "label": 1,
+    "predicted": 1,
+    "scores": [0.1, 0.9],
+    "answer": "bracket",
+    "lower": 2,
+    "upper": 3,
+    "swaps": 3,
+    "witness": "a decent film",
+    "witness_predicted": 0,
+    "changed": [{"position": 1, "old": "good", "new": "decent"}],
+    "words": 3,
+    "open": 2,
+    "max_swaps": 5,
+    "points": "123456",
+    "certificate": {
+        "method": "enumeration",
+        "radius": 1,
+        "points": 61,
+        "margin": 0.12,
+        "rounding": 1e-05,
+        "victim": "ab12",
+        "space": "cd34",
+    },
+    "reason": "stopped at 20000 points",
+    "breakers": [],
+    "share": {
+        "value": 0.03,
+        "low": 0.02,
+        "high": 0.05,
+        "confidence": 0.995,
+        "n": 5000,
+        "flips": 150,
+        "method": "clopper-pearson",
+        "radius": 5,
+    },
+    "queries": 1812,
+    "cached": 30,
+    "seconds": 0.05,
+    "seed": 0,
+}
+
 
 def record(**changes: Any) -> dict[str, Any]:
-    base = {
-        "id": 17,
-        "text": "a good film",
-        "premise": None,
-        "label": 1,
-        "predicted": 1,
-        "scores": [0.1, 0.9],
-        "answer": "bracket",
-        "lower": 2,
-        "upper": 3,
-        "swaps": 3,
-        "witness": "a decent film",
-        "witness_predicted": 0,
-        "changed": [{"position": 1, "old": "good", "new": "decent"}],
-        "words": 3,
-        "open": 2,
-        "max_swaps": 5,
-        "points": "123456",
-        "certificate": {
-            "method": "enumeration",
-            "radius": 1,
-            "points": 61,
-            "margin": 0.12,
-            "rounding": 1e-05,
-            "victim": "ab12",
-            "space": "cd34",
-        },
-        "reason": "stopped at 20000 points",
-        "breakers": [],
-        "share": {
-            "value": 0.03,
-            "low": 0.02,
-            "high": 0.05,
-            "confidence": 0.995,
-            "n": 5000,
-            "flips": 150,
-            "method": "clopper-pearson",
-            "radius": 5,
-        },
-        "queries": 1812,
-        "cached": 30,
-        "seconds": 0.05,
-        "seed": 0,
-    }
-    return {**base, **changes}
+    return {**RECORD, **changes}
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,11 @@ def record(**changes: Any) -> dict[str, Any]:
         ({"upper": None}, "unsettled", "labeled positive; no flip is known; safe up to 1 swap"),
         ({"upper": None, "lower": 1}, "unsettled", "labeled positive; no flip is known"),
         ({"upper": None, "lower": 6}, "robust", "labeled positive; nothing up to 5 swaps changes it"),
+        (
+            {"answer": "robust", "upper": None, "max_swaps": 0},
+            "robust",
+            "labeled positive; no word of it can be swapped",
+        ),
         (
             {"answer": "robust", "upper": None, "lower": 6},
             "robust",
@@ -127,21 +133,36 @@ def test_evidence_says_what_the_record_says() -> None:
 
 
 def test_evidence_of_other_methods() -> None:
-    base = record()
     changes = {
-        "certificate": {**base["certificate"], "method": "linear"},
-        "share": {**base["share"], "method": "exact"},
+        "certificate": {**RECORD["certificate"], "method": "linear"},
+        "share": {**RECORD["share"], "method": "exact"},
     }
     evidence = dict(row(record(**changes), LABELS).evidence)
     assert evidence["Proof"].startswith("No flip within 1 swap, by linear; the least margin, 0.12, exceeds")
     assert evidence["Share that flips"].endswith("150 of 5,000 texts, counted completely.")
 
 
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        ({"value": 0.0, "low": 0.0, "high": 0.0, "method": "exact"}, "0%"),
+        ({"value": 1.0, "low": 1.0, "high": 1.0, "method": "exact"}, "100%"),
+        ({"value": 0.0, "low": 0.0, "high": 0.012, "method": "hoeffding"}, "≤1.2%"),
+        ({"value": 0.0, "low": 0.0, "high": 0.0004, "method": "clopper-pearson"}, "<0.1%"),
+        ({"value": 1.0, "low": 0.98, "high": 1.0, "method": "clopper-pearson"}, "≥98.0%"),
+    ],
+)
+def test_a_sample_without_flips_is_not_zero(share: dict[str, Any], shown: str) -> None:
+    changed = record(share={**RECORD["share"], **share})
+    assert row(changed, LABELS).cells["share"] == shown
+    assert dict(row(changed, LABELS).evidence)["Share that flips"].startswith(f"{shown} of the texts")
+
+
 def test_long_lists_of_breakers_are_cut_and_counted() -> None:
-    breakers = [{"position": 0, "old": "a", "new": f"b{i}"} for i in range(43)]
+    breakers = [{"position": 0, "old": "a", "new": f"b{i}"} for i in range(103)]
     text = dict(row(record(breakers=breakers), LABELS).evidence)["Flips on its own"]
     assert text.startswith("a → b0, a → b1, ")
-    assert text.endswith("a → b39, and 3 more")
+    assert text.endswith("a → b99, and 3 more")
 
 
 def test_silence_of_the_record_is_silence_of_the_report() -> None:

@@ -1,1 +1,10 @@
+"""Report: one HTML file that shows a run to a colleague.  JSON in, HTML out; never calls a model.
 
+`render(summary, records)` gives the page and `write(path, summary, records)` puts it into a file.  The page holds
+everything it needs (text, charts, style, script), may fetch nothing, and shows every text as text, whatever it
+contains.
+"""
+
+from lexproof.report.page import render, write
+
+__all__ = ["render", "write"]

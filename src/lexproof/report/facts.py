@@ -1,0 +1,80 @@
+"""Facts: what was run, on what, with which settings; enough to run it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from lexproof.report.numerals import count, duration, percent, plural
+from lexproof.report.visible import visible
+
+
+def facts(summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Terms and values of the configuration, without those that the summary does not state."""
+    victim = summary.get("victim") or {}
+    found = (
+        ("Classifier", _named(victim)),
+        ("Labels", ", ".join(str(label) for label in victim.get("labels") or ())),
+        ("Fingerprint", victim.get("fingerprint")),
+        ("Texts", _texts(summary.get("data") or {})),
+        ("Attack", summary.get("attack")),
+        ("Limit", _limit(summary)),
+        ("Seed", summary.get("seed")),
+        ("Created", _moment(summary.get("created"))),
+        ("Time", None if summary.get("seconds") is None else duration(summary["seconds"])),
+        ("Lexproof", summary.get("lexproof")),
+    )
+    return tuple((term, visible(str(value))) for term, value in found if value not in (None, ""))
+
+
+def byline(summary: Mapping[str, Any]) -> str:
+    """The line under the headline: texts, attack, limit, date."""
+    texts = _texts(summary.get("data") or {})
+    attack = summary.get("attack")
+    pieces = (texts, f"attack {attack}" if attack else "", _limit(summary), _moment(summary.get("created")))
+    return visible(" · ".join(piece for piece in pieces if piece))
+
+
+def candidates(summary: Mapping[str, Any]) -> str:
+    """The specification of the substitutes as JSON, one setting a line."""
+    spec = summary.get("candidates")
+    return "" if not spec else visible(json.dumps(spec, indent=2, ensure_ascii=False))
+
+
+def _named(victim: Mapping[str, Any]) -> str:
+    name, kind = victim.get("name") or "", victim.get("kind") or ""
+    return f"{name} ({kind})" if name and kind else str(name or kind)
+
+
+def _texts(data: Mapping[str, Any]) -> str:
+    if data.get("n") is None:
+        return ""
+    return f"{plural(data['n'], 'text')} from {data['name']}" if data.get("name") else plural(data["n"], "text")
+
+
+def _limit(summary: Mapping[str, Any]) -> str:
+    limits = []
+    if summary.get("max_swaps") is not None:
+        limits.append(f"at most {plural(summary['max_swaps'], 'swap')}")
+    if summary.get("max_share") is not None:
+        limits.append(f"at most {percent(summary['max_share'])} of the words swapped")
+    return ", ".join(limits)
+
+
+def _moment(created: str | None) -> str:
+    if not created:
+        return ""
+    try:
+        moment = datetime.fromisoformat(created)
+    except ValueError:
+        return str(created)
+    aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return f"{aware:%Y-%m-%d %H:%M} UTC"
+
+
+def bad_rows(summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Rows of the data that could not be used: where, and why."""
+    rows = (summary.get("data") or {}).get("bad_rows") or ()
+    return tuple((count(bad["line"]), visible(str(bad["reason"]))) for bad in rows)

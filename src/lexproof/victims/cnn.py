@@ -1,0 +1,207 @@
+"""Convolutions over word vectors, then max-pool over time or flatten, then affine.
+
+The defaults are the classic: one layer, widths 3, 4 and 5, 100 filters each, max-pool.  The MSR paper's network is
+`layers=3, widths=(3,), filters=150` with either pooling.  Each width is a branch of its own, `layers` deep.
+
+A text stands between zeros, and no value outside it reaches the next layer: the logits are those of the text alone.
+
+A swap changes `width` outputs of the first layer, 2 width - 1 of the second, and so on: only this slab is computed
+again, from the change of its inputs.  The max over the outputs before and after it comes from running maxima.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lexproof.errors import InputError
+from lexproof.victims.word_net import WordNet, WordSettings, mask
+from lexproof.victims.words import WordVictim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CnnSettings(WordSettings):
+    """The one-layer classic by default."""
+
+    filters: int = 100
+    widths: tuple[int, ...] = (3, 4, 5)
+    layers: int = 1
+    pooling: Literal["max", "flatten"] = "max"
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        WordSettings.__post_init__(self)
+        if not self.widths or any(type(width) is not int or width < 1 for width in self.widths):
+            raise InputError(f"expected widths of at least 1, got {self.widths!r}")
+        if self.pooling not in ("max", "flatten"):
+            raise InputError(f"expected pooling to be 'max' or 'flatten', got {self.pooling!r}")
+
+
+class _Branch(nn.Module):
+    """Convolutions of one width, one after the other, each followed by a ReLU."""
+
+    def __init__(self, width: int, layers: int, dim: int, filters: int) -> None:
+        super().__init__()
+        self.stack = tuple(nn.Conv1d(dim if k == 0 else filters, filters, width) for k in range(layers))
+        self.convs = nn.ModuleList(self.stack)
+        self.width, self.left, self.right = width, (width - 1) // 2, width // 2
+
+    def outputs(self, embedded: Tensor, inside: Tensor) -> list[Tensor]:
+        """Each layer (B, filters, L) before its ReLU, of word vectors (B, dim, L); -inf outside the text.
+
+        -inf before a ReLU says that a place never fires, whatever is added to it.
+        """
+        outputs: list[Tensor] = []
+        outside = ~inside[:, None]
+        for conv in self.stack:
+            below = torch.relu(outputs[-1]) if outputs else embedded
+            output = conv(nn.functional.pad(below, (self.left, self.right)))
+            outputs.append(output.masked_fill(outside, -torch.inf))
+        return outputs
+
+
+class _State(NamedTuple):
+    ids: Tensor  # (M, L)
+    layers: list[list[Tensor]]  # by branch and layer: (M, L + 2 margin, filters) before the ReLU, -inf outside the text
+    before: list[Tensor]  # max-pool, by branch: largest output at places < t, (M, L + 2 margin + 1, filters)
+    after: list[Tensor]  # max-pool, by branch: largest output at places >= t
+    logits: Tensor  # flatten: (M, classes)
+
+
+class CnnNet(WordNet):
+    """`branches`, one for each width, and `last`, the affine layer."""
+
+    def __init__(self, words: int, classes: int, settings: CnnSettings) -> None:
+        super().__init__(words, settings)
+        self.settings = settings
+        self.parts = tuple(_Branch(width, settings.layers, settings.dim, settings.filters) for width in settings.widths)
+        self.branches = nn.ModuleList(self.parts)
+        self.is_flat = settings.pooling == "flatten"
+        self.margin = settings.layers * max(settings.widths)  # at least as far as a swap reaches
+        places = settings.max_length if self.is_flat else 1
+        self.last = nn.Linear(len(settings.widths) * places * settings.filters, classes)
+
+    def _weights(self) -> Tensor:
+        """The affine layer of a flattening net as (branch, place, filter, class)."""
+        weight = self.last.weight.view(len(self.last.weight), len(self.branches), -1, self.settings.filters)
+        return weight.permute(1, 2, 3, 0)
+
+    def _pool(self, tops: list[Tensor]) -> Tensor:
+        """Logits from the last layer of each branch (B, filters, L) before its ReLU."""
+        if not self.is_flat:
+            logits: Tensor = self.last(self.dropout(torch.cat([torch.relu(top.amax(2)) for top in tops], 1)))
+            return logits
+        fired = torch.stack([torch.relu(top).transpose(1, 2) for top in tops], 1)  # (B, branch, L, filters)
+        weights = self._weights()[:, : fired.shape[2]].flatten(0, 2)  # places that no text here reaches are left out
+        return torch.addmm(self.last.bias, self.dropout(fired).flatten(1), weights)
+
+    def _layers(self, embedded: Tensor, lengths: Tensor) -> list[list[Tensor]]:
+        inside = mask(lengths, embedded.shape[1])
+        return [branch.outputs(embedded.transpose(1, 2), inside) for branch in self.parts]
+
+    def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+        """Logits of word vectors."""
+        return self._pool([layers[-1] for layers in self._layers(embedded, lengths)])
+
+    def prepare(self, ids: Tensor, lengths: Tensor) -> _State:
+        """All layers of each text; running maxima of the last, or the logits."""
+        layers = self._layers(self.embedding(ids), lengths)
+        framed = [[_framed(layer, self.margin) for layer in stack] for stack in layers]
+        if self.is_flat:
+            return _State(ids, framed, [], [], self._pool([stack[-1] for stack in layers]))
+        before, after = zip(*(_running_maxima(stack[-1]) for stack in framed), strict=True)
+        return _State(ids, framed, list(before), list(after), torch.empty(0))
+
+    def swap(self, state: _State, rows: Tensor, positions: Tensor, ids: Tensor) -> Tensor:
+        """Logits after single swaps, by the slabs they change."""
+        distinct, found = torch.unique(torch.cat([ids, state.ids[rows, positions]]), return_inverse=True)
+        vectors, new_at, old_at = self.embedding(distinct), found[: len(ids)], found[len(ids) :]
+        slabs = []
+        for branch, layers in zip(self.parts, state.layers, strict=True):
+            change = _first_change(branch, vectors, new_at, old_at)
+            slabs.append(_slab(branch, layers, rows, positions + self.margin, change))
+        return self._pool_flat(state, rows, slabs) if self.is_flat else self._pool_max(state, rows, slabs)
+
+    def _pool_max(self, state: _State, rows: Tensor, slabs: list[_Slab]) -> Tensor:
+        features = []
+        for slab, before, after in zip(slabs, state.before, state.after, strict=True):
+            rest = torch.maximum(_at(before, rows, slab.start), _at(after, rows, slab.start + slab.new.shape[1]))
+            features.append(torch.maximum(rest, slab.new.amax(1)))  # rest is never negative, so this is after the ReLU
+        logits: Tensor = self.last(torch.cat(features, 1))
+        return logits
+
+    def _pool_flat(self, state: _State, rows: Tensor, slabs: list[_Slab]) -> Tensor:
+        logits = state.logits[rows]
+        for slab, weights in zip(slabs, self._weights(), strict=True):
+            places = slab.start[:, None] - self.margin + torch.arange(slab.new.shape[1])
+            places = places.clamp(0, self.settings.max_length - 1)  # outside the text nothing fires, before or after
+            fired = torch.relu(slab.new) - torch.relu(slab.old)
+            logits = logits + torch.einsum("bsf,bsfc->bc", fired, weights[places])
+        return logits
+
+
+class _Slab(NamedTuple):
+    """The places of a layer that a swap reaches, before the ReLU."""
+
+    start: Tensor  # (B,) first place, margin included
+    old: Tensor  # (B, size, filters)
+    new: Tensor  # (B, size, filters)
+
+
+def _framed(layer: Tensor, margin: int) -> Tensor:
+    return nn.functional.pad(layer, (margin, margin), value=-torch.inf).transpose(1, 2).contiguous()
+
+
+def _running_maxima(layer: Tensor) -> tuple[Tensor, Tensor]:
+    """Largest output (after the ReLU) before and from each place."""
+    fired = torch.relu(layer).numpy()
+    none = np.zeros_like(fired[:, :1])
+    before = np.maximum.accumulate(np.concatenate([none, fired], axis=1), axis=1)
+    after = np.maximum.accumulate(np.concatenate([none, fired[:, ::-1]], axis=1), axis=1)[:, ::-1]
+    return torch.from_numpy(before), torch.from_numpy(np.ascontiguousarray(after))
+
+
+def _at(values: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+    """values[rows, places], which is quicker on a flat tensor."""
+    return values.flatten(0, 1).index_select(0, rows * values.shape[1] + places)
+
+
+def _first_change(branch: _Branch, vectors: Tensor, new_at: Tensor, old_at: Tensor) -> Tensor:
+    """Change of the first layer, (B, width, filters), at places t - right … t + left."""
+    weight = branch.stack[
+        0
+    ].weight  # (filters, dim, width); the output at place t - right reads the swap at its far end
+    by_place = weight.flip(2).permute(1, 2, 0).flatten(1)  # (dim, width * filters)
+    reach = vectors @ by_place
+    return (reach[new_at] - reach[old_at]).view(len(new_at), branch.width, -1)
+
+
+def _slab(branch: _Branch, layers: list[Tensor], rows: Tensor, places: Tensor, change: Tensor) -> _Slab:
+    """The last layer's slab, from the change of the first layer's outputs."""
+    start = places - branch.right
+    slab = _changed(layers[0], rows, start, change)
+    for conv, layer in zip(branch.stack[1:], layers[1:], strict=True):
+        fired = torch.relu(slab.new) - torch.relu(slab.old)
+        # zeros around the slab, since nothing beside it has changed; then every window of it
+        windows = nn.functional.pad(fired, (0, 0, branch.width - 1, branch.width - 1)).unfold(1, branch.width, 1)
+        start = start - branch.right
+        slab = _changed(layer, rows, start, windows.flatten(2) @ conv.weight.flatten(1).T)
+    return slab
+
+
+def _changed(layer: Tensor, rows: Tensor, start: Tensor, change: Tensor) -> _Slab:
+    places = (start[:, None] + torch.arange(change.shape[1])).flatten()
+    old = _at(layer, rows.repeat_interleave(change.shape[1]), places).view(change.shape)
+    return _Slab(start, old, old + change)
+
+
+class Cnn(WordVictim):
+    """Convolution over words: one layer with max-pool, or the MSR paper's three."""
+
+    kind: ClassVar[str] = "cnn"
+    settings_type = CnnSettings
+    net_type = CnnNet

@@ -1,0 +1,206 @@
+"""Transformer: any Hugging Face sequence classifier with a fast tokenizer.
+
+Scores are probabilities, the softmax in float64 of float32 logits, in evaluation mode.  Weights are read from
+safetensors only; a pickle is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from lexproof.errors import ModelError, require
+from lexproof.points import FloatArray, Sensitivity
+from lexproof.space import Space
+from lexproof.text import Input
+from lexproof.victims.base import Bound, Victim, check_scores
+from lexproof.victims.transformer_bind import UnitBound, surface
+from lexproof.victims.transformer_encoding import Encoder, Row
+from lexproof.victims.transformer_folder import Parts, length_limit, read_parts, write_parts
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = require("torch", "transformers", "a transformer victim")
+
+
+class Transformer(Victim):
+    """A sequence classifier from a folder, or from the Hugging Face hub by name (needs network).
+
+    Texts longer than `max_length` tokens are truncated as the tokenizer does it (pairs: `longest_first`), so words
+    past it cannot change the scores.  `batch_tokens` limits the padded size of a batch.
+    """
+
+    kind: ClassVar[str] = "transformer"
+    has_gradients: ClassVar[bool] = True
+
+    # Largest difference seen between batch compositions and paddings: 1.4e-6 (tests/victims/test_transformer.py
+    # measures it again); the margin doubles it, and the rest is a safety factor of about 30.
+    rounding = 1e-4
+
+    def __init__(
+        self,
+        source: str | Path,
+        labels: Sequence[str] | None = None,
+        *,
+        max_length: int | None = None,
+        batch_tokens: int = 4096,
+        name: str | None = None,
+    ) -> None:
+        self._set_up(read_parts(source), labels, max_length, batch_tokens, name or Path(source).name)
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        tokenizer: Any,
+        labels: Sequence[str],
+        *,
+        max_length: int | None = None,
+        batch_tokens: int = 4096,
+        name: str = "transformer",
+        training: Mapping[str, Any] | None = None,
+    ) -> Transformer:
+        """A victim from a model and a tokenizer that are already in memory; the model is frozen."""
+        victim = cls.__new__(cls)
+        parts = Parts(model, tokenizer, tuple(labels), None, dict(training or {}))
+        victim._set_up(parts, labels, max_length, batch_tokens, name)
+        return victim
+
+    def _set_up(
+        self, parts: Parts, labels: Sequence[str] | None, max_length: int | None, batch_tokens: int, name: str
+    ) -> None:
+        self.model = parts.model.float().eval().requires_grad_(False)
+        self.labels = tuple(labels or parts.labels)
+        if len(self.labels) != self.model.config.num_labels:
+            raise ModelError(f"expected {self.model.config.num_labels} labels, got {len(self.labels)}")
+        if len(self.labels) < 2:
+            raise ModelError("expected a classifier with at least 2 classes, got a model with 1 output")
+        limit = length_limit(parts)
+        if max_length is not None and max_length > limit:
+            raise ModelError(f"expected max_length <= {limit}, the model's limit, got {max_length}")
+        self.encoder = Encoder(parts.tokenizer, max_length=max_length or min(parts.max_length or limit, limit))
+        self.batch_tokens = batch_tokens
+        self.name = name
+        self.training = parts.training
+
+    # ------------------------------------------------------------------ scores
+
+    def scores(self, inputs: Sequence[Input]) -> FloatArray:
+        """Probabilities of texts: (B, classes)."""
+        return self.forward(self.encoder.encode(inputs))
+
+    def bind(self, space: Space) -> UnitBound:
+        """Compile a space to token ids."""
+        return UnitBound(space, self.encoder)
+
+    def forward(self, rows: Sequence[Row]) -> FloatArray:
+        """Probabilities of encoded rows, batched by length."""
+        scores = np.empty((len(rows), self.classes))
+        with torch.inference_mode():
+            for batch in self._batches(rows):
+                logits = self.model(**self.tensors([rows[b] for b in batch])).logits
+                scores[batch] = torch.softmax(logits.double(), dim=-1).numpy()
+        return check_scores(scores, len(rows), self.classes, self.name)
+
+    def _batches(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+        """Indexes of rows, shortest first, in batches of at most `batch_tokens` padded tokens."""
+        can_pad = self.encoder.tokenizer.pad_token_id is not None
+        batch: list[int] = []
+        for b in sorted(range(len(rows)), key=lambda b: len(rows[b].ids)):
+            if batch and not (can_pad and (len(batch) + 1) * len(rows[b].ids) <= self.batch_tokens):
+                yield batch
+                batch = []
+            batch.append(b)
+        if batch:
+            yield batch
+
+    def tensors(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+        """A padded batch as the model's keyword arguments."""
+        tokenizer = self.encoder.tokenizer
+        shape = len(rows), max(len(row.ids) for row in rows)
+        ids = torch.full(shape, tokenizer.pad_token_id or 0)
+        types = torch.full(shape, tokenizer.pad_token_type_id)
+        mask = torch.zeros(shape, dtype=torch.long)
+        for b, row in enumerate(rows):
+            ids[b, : len(row.ids)] = torch.tensor(row.ids)
+            types[b, : len(row.ids)] = torch.tensor(row.types)
+            mask[b, : len(row.ids)] = 1
+        tensors = {"input_ids": ids, "attention_mask": mask}
+        return {**tensors, "token_type_ids": types} if "token_type_ids" in tokenizer.model_input_names else tensors
+
+    # ------------------------------------------------------------------ gradients
+
+    def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
+        """L1 norm of the gradient of a label's probability by each word's embeddings, summed over its pieces."""
+        space = bound.space
+        premise = space.original.premise
+        surfaces = [surface(space, point, self.encoder.mask) for point in request.points]
+        inputs: list[Input] = [text if premise is None else (premise, text) for text, _ in surfaces]
+        norms = self._token_norms(self.encoder.encode(inputs), request.label)
+        found = np.zeros(request.points.shape)
+        for b, spans in enumerate(self.encoder.spans(inputs)):
+            owners = _owners(spans, surfaces[b][1])
+            inside = owners >= 0
+            np.add.at(found[b], owners[inside], norms[b][inside])
+        return found
+
+    def _token_norms(self, rows: Sequence[Row], label: int) -> list[FloatArray]:
+        """L1 norm of the gradient of the label's probability by each token's embedding."""
+        norms: list[FloatArray] = [np.empty(0)] * len(rows)
+        leaves: list[torch.Tensor] = []
+
+        def detach(module: object, inputs: object, output: torch.Tensor) -> torch.Tensor:
+            leaves.append(output.detach().requires_grad_())
+            return leaves[-1]
+
+        hook = self.model.get_input_embeddings().register_forward_hook(detach)
+        try:
+            for batch in self._batches(rows):
+                leaves.clear()
+                with torch.enable_grad():
+                    logits = self.model(**self.tensors([rows[b] for b in batch])).logits
+                    (gradient,) = torch.autograd.grad(torch.softmax(logits.double(), -1)[:, label].sum(), leaves)
+                lengths = gradient.double().abs().sum(-1).numpy()
+                for row, b in enumerate(batch):
+                    norms[b] = lengths[row, : len(rows[b].ids)]
+        finally:
+            hook.remove()
+        return norms
+
+    # ------------------------------------------------------------------ identity and storage
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the weights, the configuration, the tokenizer and the length limit."""
+        tokenizer = json.loads(self.encoder.tokenizer.backend_tokenizer.to_str())
+        settings = [self.model.config.model_type, self.labels, self.encoder.max_length]
+        state = {key: value for key, value in tokenizer.items() if key not in ("truncation", "padding")}
+        digest = hashlib.sha256(json.dumps([settings, state], sort_keys=True).encode())
+        for key, tensor in sorted(self.model.state_dict().items()):
+            digest.update(key.encode())
+            digest.update(memoryview(tensor.contiguous().numpy()).cast("B"))
+        return digest.hexdigest()[:16]
+
+    def save(self, folder: str | Path) -> None:
+        """Write a folder that `Transformer(folder)`, `lexproof.load` and transformers read; whole or not at all."""
+        parts = Parts(self.model, self.encoder.tokenizer, self.labels, self.encoder.max_length, self.training)
+        write_parts(parts, Path(folder))
+
+
+def _owners(tokens: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """For each token the first word that shares a character with it, or -1; both ordered and given as spans."""
+    owners = np.full(len(tokens), -1)
+    w = 0
+    for t, (start, end) in enumerate(tokens):
+        while w < len(words) and words[w][1] <= max(start, words[w][0]):  # over, or deleted
+            w += 1
+        if w < len(words) and start < end and words[w][0] < end:
+            owners[t] = w
+    return owners

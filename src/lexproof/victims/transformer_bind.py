@@ -1,0 +1,161 @@
+"""Binding for transformers: token ids of points, without tokenizing a text twice.
+
+Guarantee: the ids of a point equal the tokenizer's ids of its text, special tokens and truncation included.
+
+A text is cut into *units* at the last space of each gap, so that a unit carries its own leading space (byte-level and
+Unigram tokenizers see it) and words joined without a space stay in one unit.  Tokenizers that split at spaces give
+the text the concatenation of its units' ids.  Whether this one does is checked for each space: every substitute
+between its neighbors, every kind of boundary between two units, and some whole texts.  A space that fails is rendered
+to strings instead: slower, never wrong.
+
+A masked word is written as the tokenizer's mask token (or its unknown token); a deleted one as `Space.text` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import numpy as np
+
+from lexproof.points import DELETED, MASKED, IntArray
+from lexproof.space import Space
+from lexproof.text import Input, Text
+from lexproof.victims.base import Bound
+from lexproof.victims.transformer_encoding import Encoder, Row
+
+_SPOT_CHECKS = 3  # random whole texts compared for each space
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Words first … stop - 1 with the gaps around and between them, up to the spaces on either side."""
+
+    first: int
+    stop: int
+    gaps: tuple[str, ...]
+
+    def write(self, words: Sequence[str]) -> str:
+        """The unit's string with these words."""
+        pieces = [self.gaps[0]]
+        for word, gap in zip(words, self.gaps[1:], strict=True):
+            pieces += (word, gap)
+        return "".join(pieces)
+
+
+def units(text: Text) -> list[Unit]:
+    """The units of a text; written one after the other with its words they give the text."""
+    found, first, gaps = [], 0, [text.gaps[0]]
+    for i in range(1, len(text)):
+        head, space, tail = text.gaps[i].rpartition(" ")
+        if space:
+            found.append(Unit(first, i, (*gaps, head)))
+            first, gaps = i, [space + tail]
+        else:
+            gaps.append(tail)
+    gaps += text.gaps[1:][-1:]
+    return [*found, Unit(first, len(text), tuple(gaps))]
+
+
+def surface(space: Space, point: IntArray, mask: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text of a point, masked words written as `mask`, and where each word lies in it."""
+    pieces = list(chain.from_iterable(zip(space.original.gaps, space.original.words, strict=False)))
+    pieces.append(space.original.gaps[-1])
+    for i in np.flatnonzero(point).tolist():
+        choice = int(point[i])
+        if choice > 0:
+            pieces[2 * i + 1] = space.choices[i][choice - 1]
+        elif choice == MASKED:
+            pieces[2 * i + 1] = mask
+        else:
+            pieces[2 * i + 1] = ""
+            if not pieces[2 * i] or pieces[2 * i][-1].isspace():
+                pieces[2 * i + 2] = pieces[2 * i + 2].removeprefix(" ")
+    ends = np.cumsum([len(piece) for piece in pieces]).tolist()
+    return "".join(pieces), list(zip(ends[0::2], ends[1::2], strict=False))
+
+
+class UnitBound(Bound):
+    """A space compiled to the token ids of its units."""
+
+    def __init__(self, space: Space, encoder: Encoder) -> None:
+        super().__init__(space)
+        self._encoder = encoder
+        self._units = units(space.original)
+        premise = space.original.premise
+        self._premise = [] if premise is None else [encoder.runs([premise])[0]]
+        self._words = [
+            (word, *options, encoder.mask) for word, options in zip(space.original.words, space.choices, strict=True)
+        ]
+        self._tables: dict[int, list[tuple[int, ...]]] = {
+            u: encoder.runs([unit.write([word]) for word in self._words[unit.first]])
+            for u, unit in enumerate(self._units)
+            if unit.stop - unit.first == 1
+        }
+        self.is_local = encoder.can_assemble(pair=premise is not None) and self._is_local()
+
+    def rows(self, points: IntArray) -> Sequence[Row]:
+        """What the model reads for each of these dense points."""
+        if not self.is_local:
+            return self._encoder.encode(self.inputs(points))
+        deleted = (points == DELETED).any(axis=1)
+        if not deleted.any():
+            return self._assemble(points)
+        rendered = iter(self._encoder.encode(self.inputs(points[deleted])))
+        assembled = iter(self._assemble(points[~deleted]))
+        return [next(rendered if gone else assembled) for gone in deleted.tolist()]
+
+    def inputs(self, points: IntArray) -> list[Input]:
+        """The texts of these points."""
+        premise = self.space.original.premise
+        surfaces = [surface(self.space, point, self._encoder.mask)[0] for point in points]
+        return list(surfaces) if premise is None else [(premise, text) for text in surfaces]
+
+    def _assemble(self, points: IntArray) -> list[Row]:
+        columns = [self._column(u, points) for u in range(len(self._units))]
+        texts = (list(chain.from_iterable(runs)) for runs in zip(*columns, strict=True))
+        return [self._encoder.assemble([*self._premise, ids]) for ids in texts]
+
+    def _column(self, u: int, points: IntArray) -> list[tuple[int, ...]]:
+        """Ids of unit u at each point.  The choice MASKED = -1 indexes the last word of a list: the mask."""
+        unit = self._units[u]
+        if u in self._tables:
+            table = self._tables[u]
+            return [table[choice] for choice in points[:, unit.first].tolist()]
+        words = self._words[unit.first : unit.stop]
+        chosen = points[:, unit.first : unit.stop].tolist()
+        return self._encoder.runs([unit.write([w[c] for w, c in zip(words, row, strict=True)]) for row in chosen])
+
+    # ------------------------------------------------------------------ is the text the sum of its units?
+
+    def _is_local(self) -> bool:
+        if any(word != word.strip() or not word for words in self._words for word in words):
+            return False
+        if not self._encoder.are_joined(list(self._windows())):
+            return False
+        versions = [self._versions(unit) for unit in self._units]
+        return all(self._encoder.are_separate(*pair) for pair in pairwise(versions)) and self._spot_check()
+
+    def _versions(self, unit: Unit) -> list[str]:
+        """The unit's strings with at most one word changed, the original first."""
+        words = list(self.space.original.words[unit.first : unit.stop])
+        strings = [unit.write(words)]
+        for i in range(len(words)):
+            for word in self._words[unit.first + i][1:]:
+                strings.append(unit.write([*words[:i], word, *words[i + 1 :]]))
+        return strings
+
+    def _windows(self) -> Iterator[list[str]]:
+        """Each version of each unit between its original neighbors."""
+        plain = [unit.write(self.space.original.words[unit.first : unit.stop]) for unit in self._units]
+        for u, unit in enumerate(self._units):
+            before, after = plain[max(u - 1, 0) : u], plain[u + 1 : u + 2]
+            for version in self._versions(unit):
+                yield [*before, version, *after]
+
+    def _spot_check(self) -> bool:
+        rng = np.random.default_rng(int(self.space.fingerprint, 16))
+        random = rng.integers(0, self.space.sizes + 1, (_SPOT_CHECKS, self.space.n))
+        points = np.concatenate([self.space.origin[None], random]).astype(np.int32)
+        return self._assemble(points) == self._encoder.encode(self.inputs(points))

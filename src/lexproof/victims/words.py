@@ -1,0 +1,240 @@
+"""Word models: torch networks that read token ids, bound to spaces and evaluated by single-token swaps where it pays.
+
+Guarantees, for every network here:
+- the scores of a point are those of its text, alone or in any batch, up to `rounding`;
+- single swaps are evaluated by what they change, or in full, with the same scores up to `rounding`;
+- tokens past `max_length` are not read, so swaps there change nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lexproof.errors import InputError, ModelError
+from lexproof.points import FloatArray, IntArray, Points, Sensitivity, Swaps, dense
+from lexproof.space import Space
+from lexproof.text import Input
+from lexproof.victims.base import Bound, Job, Victim, check_scores
+from lexproof.victims.folder import save_words
+from lexproof.victims.vocabulary import PAD, Vocabulary
+from lexproof.victims.word_net import WordNet, WordSettings
+from lexproof.victims.word_rows import Index, Rows
+from lexproof.victims.word_space import TokenSwaps, WordBound
+
+_BATCH_TOKENS = 8192  # larger batches leave the processor's caches and are slower
+_SWAP_ROWS = 1024
+
+
+class WordVictim(Victim):
+    """A word model: vocabulary, labels, settings and weights (random ones from `seed` if none are given)."""
+
+    settings_type: ClassVar[type[WordSettings]]
+    net_type: ClassVar[Any]
+    has_gradients: ClassVar[bool] = True
+    min_swaps: ClassVar[int] = 4
+    """Swaps a base from which evaluating the changes was measured to be quicker than evaluating in full, …"""
+
+    min_tokens: ClassVar[int] = 0
+    """… provided that full evaluation would read at least so many words."""
+
+    rounding: float = 1e-5
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        labels: Sequence[str],
+        *,
+        settings: WordSettings | None = None,
+        weights: Mapping[str, Tensor] | None = None,
+        seed: int = 0,
+        training: Mapping[str, Any] | None = None,
+        name: str = "",
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.labels = tuple(labels)
+        if len(set(self.labels)) != len(self.labels) or len(self.labels) < 2:
+            raise InputError(f"expected at least 2 distinct labels, got {list(self.labels)}")
+        self.settings = self.settings_type() if settings is None else settings
+        if type(self.settings) is not self.settings_type:
+            raise InputError(f"expected {self.settings_type.__name__}, got {type(self.settings).__name__}")
+        self.training = dict(training or {})
+        self.name = name or self.kind
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.net: WordNet = self.net_type(len(vocabulary), len(self.labels), self.settings)
+        if weights is not None:
+            self._take(weights)
+        self.net.eval().requires_grad_(False)
+
+    def _take(self, weights: Mapping[str, Tensor]) -> None:
+        wanted = self.net.state_dict()
+        if wanted.keys() != weights.keys():
+            odd = sorted(wanted.keys() ^ weights.keys())
+            raise ModelError(f"expected weights {', '.join(sorted(wanted))}; missing or unknown: {', '.join(odd)}")
+        for name, tensor in weights.items():
+            if tensor.shape != wanted[name].shape:
+                expected, got = tuple(wanted[name].shape), tuple(tensor.shape)
+                raise ModelError(f"expected weight {name!r} of shape {expected}, got {got}")
+            if not torch.isfinite(tensor).all():
+                raise ModelError(f"expected finite weights, got a NaN or infinity in {name!r}")
+        if weights["embedding.weight"][PAD].any():
+            raise ModelError("expected the vector of <pad> to be 0, got another; texts would depend on their batch")
+        self.net.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of kind, labels, settings, vocabulary and weights."""
+        head = [self.kind, self.labels, asdict(self.settings), self.vocabulary.words]
+        digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
+        for name, tensor in sorted(self.net.state_dict().items()):
+            digest.update(name.encode() + tensor.contiguous().numpy().tobytes())
+        return digest.hexdigest()[:16]
+
+    def save(self, folder: Path | str, *, half: bool = False) -> None:
+        """Write the model to a folder that `load_words` reads; `half` stores weights in half the space, rounded."""
+        save_words(self, folder, half=half)
+
+    # ------------------------------------------------------------------ texts and rows
+
+    def encode(self, inputs: Iterable[Input]) -> Rows:
+        """The token ids of texts."""
+        return Rows.of([self.vocabulary.encode_input(text, self.settings.max_length) for text in inputs])
+
+    def scores(self, inputs: Sequence[Input]) -> FloatArray:
+        """Probabilities of each class: (B, classes)."""
+        return self.forward(self.encode(inputs))
+
+    def forward(self, rows: Sequence[Any]) -> FloatArray:
+        """Probabilities of token rows, or of texts."""
+        rows = rows if isinstance(rows, Rows) else self.encode(rows)
+        assert not self.net.training, "a victim is scored in evaluation mode"
+        logits = np.empty((len(rows), self.classes), np.float32)
+        with torch.inference_mode():
+            for chosen, ids, lengths in rows.batches(_BATCH_TOKENS):
+                logits[chosen] = self.net(torch.from_numpy(ids), torch.from_numpy(lengths)).numpy()
+        return self._probabilities(logits)
+
+    def _probabilities(self, logits: NDArray[np.float32]) -> FloatArray:
+        wide = logits.astype(np.float64)
+        powers = np.exp(wide - wide.max(axis=1, keepdims=True))
+        scores = powers / powers.sum(axis=1, keepdims=True)
+        return check_scores(scores, len(logits), self.classes, f"the model {self.name!r}")
+
+    # ------------------------------------------------------------------ points
+
+    def bind(self, space: Space) -> WordBound:
+        """The space as token runs."""
+        return WordBound(space, self.vocabulary, self.settings.max_length)
+
+    def score(self, jobs: Sequence[Job]) -> list[FloatArray]:
+        """Scores of points of many spaces: one call for what is evaluated in full, one for single swaps."""
+        answers = [np.empty((len(points), self.classes)) for _, points in jobs]
+        full: list[tuple[FloatArray, Any, Rows]] = []
+        single: list[tuple[FloatArray, Any, TokenSwaps]] = []
+        for answer, (bound, points) in zip(answers, jobs, strict=True):
+            swaps = self._token_swaps(bound, points)
+            if swaps is None:
+                full.append((answer, slice(None), self._rows(bound, dense(points))))
+                continue
+            single.append((answer, ~swaps.rest, swaps))
+            if swaps.rest.any():
+                full.append((answer, swaps.rest, self._rows(bound, dense(points[swaps.rest]))))
+        _spread(self.forward(Rows.joined([rows for _, _, rows in full])), full)
+        if single:
+            _spread(self._swapped(_merged([swaps for _, _, swaps in single])), single)
+        return answers
+
+    def _rows(self, bound: Bound, points: IntArray) -> Rows:
+        if isinstance(bound, WordBound):
+            self._check_bound(bound)
+            return bound.rows(points)
+        return self.encode(bound.rows(points))
+
+    def _check_bound(self, bound: WordBound) -> None:
+        if bound.vocabulary is not self.vocabulary or bound.max_length != self.settings.max_length:
+            raise InputError(f"expected a space bound by {self.name!r}, got one bound by another victim; bind it again")
+
+    def _token_swaps(self, bound: Bound, points: Points) -> TokenSwaps | None:
+        """Single swaps to be evaluated by what they change, or None."""
+        if not isinstance(points, Swaps) or not isinstance(bound, WordBound) or not len(points):
+            return None
+        self._check_bound(bound)
+        used, rows = np.unique(points.rows, return_inverse=True)
+        if len(points) < self.min_swaps * len(used) or len(points) * bound.space.n < self.min_tokens:
+            return None
+        return bound.token_swaps(Swaps(points.bases[used], rows.astype(np.int32), points.positions, points.choices))
+
+    def _swapped(self, swaps: TokenSwaps) -> FloatArray:
+        assert not self.net.training, "a victim is scored in evaluation mode"
+        logits = np.empty((len(swaps.base), self.classes), np.float32)
+        place = np.full(len(swaps.bases), -1)
+        with torch.inference_mode():
+            for chosen, ids, lengths in swaps.bases.batches(_BATCH_TOKENS):
+                place[:] = -1
+                place[chosen] = np.arange(len(chosen))
+                state = self.net.prepare(torch.from_numpy(ids), torch.from_numpy(lengths))
+                here = np.flatnonzero(place[swaps.base] >= 0)
+                for begin in range(0, len(here), _SWAP_ROWS):
+                    part = here[begin : begin + _SWAP_ROWS]
+                    rows, positions = place[swaps.base[part]], swaps.position[part]
+                    tensors = (torch.from_numpy(array) for array in (rows, positions, swaps.id[part]))
+                    logits[part] = self.net.swap(state, *tensors).numpy()
+        return self._probabilities(logits)
+
+    # ------------------------------------------------------------------ gradients
+
+    def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
+        """L1 norm of the gradient of a label's probability by the vectors of each word's tokens: (B, n)."""
+        if not isinstance(bound, WordBound):
+            bound = self.bind(bound.space)
+        self._check_bound(bound)
+        if not 0 <= request.label < self.classes:
+            raise InputError(f"expected a label from 0 to {self.classes - 1}, got {request.label}")
+        layout = bound.layout(request.points)
+        norms = np.zeros(request.points.shape)
+        for chosen, ids, lengths in layout.rows.batches(_BATCH_TOKENS):
+            by_token = self._gradient_norms(torch.from_numpy(ids), torch.from_numpy(lengths), request.label)
+            sums = np.concatenate([np.zeros((len(ids), 1)), np.cumsum(by_token, axis=1)], axis=1)
+            starts = np.minimum(layout.starts[chosen], lengths[:, None])
+            ends = np.minimum(layout.ends[chosen], lengths[:, None])
+            norms[chosen] = np.take_along_axis(sums, ends, 1) - np.take_along_axis(sums, starts, 1)
+        return norms
+
+    def _gradient_norms(self, ids: Tensor, lengths: Tensor, label: int) -> FloatArray:
+        embedded = self.net.embedding(ids).requires_grad_()
+        with torch.enable_grad():
+            probability = torch.softmax(self.net.logits(embedded, lengths).double(), 1)[:, label].sum()
+            (gradient,) = torch.autograd.grad(probability, embedded)
+        return np.asarray(gradient.abs().sum(2).double().numpy())
+
+
+def _spread(scores: FloatArray, targets: Sequence[tuple[FloatArray, Any, Any]]) -> None:
+    """Hand merged scores out to the answers they belong to."""
+    begin = 0
+    for answer, where, _ in targets:
+        count = len(answer[where])
+        answer[where] = scores[begin : begin + count]
+        begin += count
+
+
+def _merged(parts: Sequence[TokenSwaps]) -> TokenSwaps:
+    """The swaps of many spaces as one."""
+    offsets: Index = np.cumsum([0, *(len(part.bases) for part in parts[:-1])])
+    return TokenSwaps(
+        Rows.joined([part.bases for part in parts]),
+        np.concatenate([part.base + offset for part, offset in zip(parts, offsets, strict=True)]),
+        np.concatenate([part.position for part in parts]),
+        np.concatenate([part.id for part in parts]),
+        np.concatenate([part.rest for part in parts]),
+    )
