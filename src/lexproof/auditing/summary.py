@@ -14,25 +14,25 @@ _LONGEST_CURVE = 30
 _MOST_DANGEROUS = 50
 
 DEFINITIONS = {
-    "R": "the least number of word swaps that changes the predicted label away from the gold label, "
-    "within the space; 0 for a text that is misclassified as it stands",
-    "lower": "no text with fewer than this many swaps fools the classifier: proven by the certificate",
-    "upper": "the witness, re-checked as text, fools the classifier with this many swaps; empty if no flip is known",
-    "clean": "texts classified correctly / all texts",
-    "aua": "accuracy under attack: texts classified correctly for which no flip was found / all texts",
-    "certified": "texts classified correctly for which the whole space is proven to hold no flip / all texts",
-    "success": "texts for which a flip was found / texts classified correctly",
-    "closed": "texts whose answer is exact (lower = upper, or the whole space proven) / all texts",
-    "attacked": "texts classified correctly for which no flip with at most r swaps was found / all texts; "
-    "the truth is at most this",
-    "certified at r": "texts classified correctly and proven for all texts of the space with at most r swaps / all "
-    "texts; the truth is at least this",
-    "minimum": "mean minimum word swaps over texts that are classified correctly and were broken: the mean of R lies "
-    "between mean_lower and mean_upper",
-    "share": "share of the texts in the space that fool the classifier, counted exactly or estimated from uniform "
-    "samples, for texts classified correctly; the PDP paper's PR is 1 minus it",
-    "queries": "unique model inputs asked for a text; repeats answered from memory are counted apart as cached",
-    "interval": "95 % Clopper-Pearson, over the draw of the texts",
+    "clean": "Texts classified correctly as they stand, out of all texts.",
+    "aua": "Accuracy under attack: texts classified correctly for which no flip was found, out of all texts.",
+    "certified": "Texts classified correctly whose whole space is proven to hold no flip, out of all texts.",
+    "success": "Attack success: texts for which a flip was found, out of the texts classified correctly.",
+    "closed": "Texts whose minimum number of swaps is known exactly, or proven not to exist, out of all texts.",
+    "minimum": "Mean minimum number of swaps over the texts that are classified correctly and were broken; it lies "
+    "between the two numbers where some minima are open.",
+    "share": "Mean share of the texts of a space that fool the classifier, counted completely or drawn uniformly, over "
+    "the texts classified correctly. The PDP paper's PR is 1 minus it.",
+    "queries": "Mean number of distinct inputs the classifier was asked about for one text; repeats are not counted.",
+    "R": "The least number of word swaps, within the space, after which the predicted label differs from the gold "
+    "label; 0 for a text that is misclassified as it stands.",
+    "lower": "No text with fewer swaps than this fools the classifier: proven by the certificate.",
+    "upper": "The witness, re-checked as text, fools the classifier with this many swaps; empty if no flip is known.",
+    "attacked curve": "Texts classified correctly for which no flip with at most so many swaps was found, out of all "
+    "texts: the truth is at most this.",
+    "certified curve": "Texts classified correctly and proven for all texts of the space with at most so many swaps, "
+    "out of all texts: the truth is at least this.",
+    "interval": "95% Clopper-Pearson, over the draw of the texts.",
 }
 
 
