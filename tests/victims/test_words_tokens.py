@@ -72,9 +72,9 @@ def test_inputs_are_cut_and_never_empty() -> None:
 
 
 def test_vocabulary_refuses_repeats_and_special_tokens() -> None:
-    with pytest.raises(InputError, match="expected distinct words in a vocabulary, got 'a' twice"):
+    with pytest.raises(InputError, match=r"expected distinct words in a vocabulary, got 'a' twice"):
         Vocabulary(["a", "b", "a"])
-    with pytest.raises(InputError, match="expected words other than <pad>, <unk>, <sep>, got '<unk>'"):
+    with pytest.raises(InputError, match=r"expected words other than <pad>, <unk>, <sep>, got '<unk>'"):
         Vocabulary(["<unk>"])
 
 
@@ -213,11 +213,11 @@ def test_points_outside_the_space_are_refused() -> None:
     bound = WordBound(Space("a b", [["b"], []]), KNOWN, 9)
     with pytest.raises(InputError, match=r"expected points of shape \(B, 2\), got \(1, 3\)"):
         bound.rows(np.zeros((1, 3), np.int32))
-    with pytest.raises(InputError, match="expected a choice from 0 to 0, or a probe, for word 1, got 1"):
+    with pytest.raises(InputError, match=r"expected a choice from 0 to 0, or a probe, for word 1, got 1"):
         bound.rows(np.array([[0, 1]], np.int32))
-    with pytest.raises(InputError, match="expected a choice from 0 to 1, or a probe, for word 0, got 2"):
+    with pytest.raises(InputError, match=r"expected a choice from 0 to 1, or a probe, for word 0, got 2"):
         bound.token_swaps(Swaps.of(np.zeros(2, np.int32), np.array([0]), np.array([2])))
-    with pytest.raises(InputError, match="got -3"):
+    with pytest.raises(InputError, match=r"got -3"):
         bound.layout(np.array([[-3, 0]], np.int32))
 
 

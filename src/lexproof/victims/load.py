@@ -41,12 +41,12 @@ def load(spec: str | Path, *, labels: Sequence[str] | None = None, **settings: A
     """The victim that `spec` names; `labels` and further settings go to its constructor."""
     text = str(spec)
     path = Path(text).expanduser()
+    if text in embedded():
+        return _load_folder(embedded()[text], labels, settings)
     if text and path.is_dir():
         return _load_folder(path, labels, settings)
     if path.is_file():
         _refuse_file(path)
-    if text in embedded():
-        return _load_folder(embedded()[text], labels, settings)
     if text.startswith(("http://", "https://")):
         return _load_endpoint(text, labels, settings)
     if is_function_spec(text):

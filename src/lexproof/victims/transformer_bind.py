@@ -4,9 +4,9 @@ Guarantee: the ids of a point equal the tokenizer's ids of its text, special tok
 
 A text is cut into *units* at the last space of each gap, so that a unit carries its own leading space (byte-level and
 Unigram tokenizers see it) and words joined without a space stay in one unit.  Tokenizers that split at spaces give
-the text the concatenation of its units' ids.  Whether this one does is checked for each space: every substitute
-between its neighbors, every kind of boundary between two units, and some whole texts.  A space that fails is rendered
-to strings instead: slower, never wrong.
+the text the concatenation of its units' ids.  Whether this one does is checked for each space: that it splits at every
+kind of boundary between two units, that every substitute between its neighbors has the ids it has alone, and that some
+whole texts come out right.  A space that fails is rendered to strings instead: slower, never wrong.
 
 A masked word is written as the tokenizer's mask token (or its unknown token); a deleted one as `Space.text` does.
 """

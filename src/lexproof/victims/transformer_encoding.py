@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any, NamedTuple
 
-from lexproof.errors import ModelError
+from lexproof.errors import InputError, ModelError
 from lexproof.space import MASK
 from lexproof.text import Input
 
@@ -101,13 +101,13 @@ class Encoder:
     def _encodings(self, inputs: Sequence[Input], *, special: bool, limit: int | None = None) -> list[Any]:
         if not inputs:
             return []
-        found = self.tokenizer(
-            list(inputs),
-            add_special_tokens=special,
-            truncation="longest_first" if limit else False,
-            max_length=limit,
-            verbose=False,
-        )
+        truncation = "longest_first" if limit else False
+        try:
+            found = self.tokenizer(
+                list(inputs), add_special_tokens=special, truncation=truncation, max_length=limit, verbose=False
+            )
+        except TypeError as error:
+            raise InputError("expected texts that UTF-8 can write, got a lone surrogate or no string at all") from error
         return list(found.encodings)
 
     def _row(self, row: Row) -> Row:
@@ -163,9 +163,11 @@ class Encoder:
         return all(encoding.ids == ids for encoding, ids in zip(found, expected, strict=True))
 
     def are_separate(self, lefts: Iterable[str], rights: Iterable[str]) -> bool:
-        """Whether every left string may stand before every right one without a token crossing the boundary.
+        """Whether the tokenizer splits the text between every left string and every right one.
 
-        One pair is tried for each kind of boundary: its nearest characters, ASCII letters and digits taken as equal.
+        A split is where its pre-tokenizer begins a new word; what is on one side of it then has no say in the ids on
+        the other.  One pair is tried for each kind of boundary: the nearest characters, with ASCII letters and digits
+        taken as equal, because pre-tokenizers decide by kinds of characters.
         """
         ends = {_kind(left[-2:]): left for left in lefts}
         starts = {_kind(right[:3]): right for right in rights}
@@ -175,10 +177,17 @@ class Encoder:
             self._boundaries = {}
         for end, start in product(ends, starts):
             if (end, start) not in self._boundaries:
-                self._boundaries[end, start] = self.are_joined([(ends[end], starts[start])])
+                self._boundaries[end, start] = self._is_split(ends[end], starts[start])
             if not self._boundaries[end, start]:
                 return False
         return True
+
+    def _is_split(self, left: str, right: str) -> bool:
+        before, after = self.runs([left, right])
+        (found,) = self._encodings([left + right], special=False)
+        at = len(before)
+        joined = [*before, *after] == found.ids
+        return joined and bool(before) and bool(after) and found.word_ids[at - 1] != found.word_ids[at]
 
 
 def _kind(characters: str) -> str:

@@ -136,20 +136,26 @@ def _run(
     started = time.perf_counter()
     loop = _Loop(victim, texts, labels, recipe, progress)
     history: list[dict[str, Any]] = []
-    best: tuple[float, dict[str, torch.Tensor]] | None = None
+    best_epoch, best = recipe.epochs, None
     for epoch in range(1, recipe.epochs + 1):
         loss = loop.epoch(epoch)
         accuracy = None if valid is None else float((victim.predict(valid[0]) == np.asarray(valid[1])).mean())
         history.append({"epoch": epoch, "loss": loss, "accuracy": accuracy})
         if progress:
             progress.epoch(epoch, loss, accuracy)
-        if accuracy is not None and (best is None or accuracy > best[0]):
-            best = accuracy, {key: value.clone() for key, value in victim.model.state_dict().items()}
+        if accuracy is not None and (best is None or accuracy > history[best_epoch - 1]["accuracy"]):
+            best_epoch, best = epoch, {key: value.clone() for key, value in victim.model.state_dict().items()}
     if best is not None:
-        victim.model.load_state_dict(best[1])
+        victim.model.load_state_dict(best)
     victim.model.requires_grad_(False)
     seconds = round(time.perf_counter() - started, 1)
-    return {**asdict(recipe), "texts": len(texts), "history": history, "seconds": seconds}
+    return {
+        **asdict(recipe),
+        "texts": len(texts),
+        "history": history,
+        "best_epoch": best_epoch,
+        "seconds": seconds,
+    }
 
 
 class _Loop:

@@ -1,0 +1,128 @@
+"""Filters on substitutes that need no model: stop words, antonyms, part of speech, form, number, names.
+
+Word filters look at a word and a substitute alone, by the embedded lexicon, so a source behind them is still computed
+once per distinct word.  The lexicon is English; a word that it does not know is never held against itself: if the
+word of the text is unknown its substitutes pass, if only the substitute is unknown it is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import fmean
+
+from lexproof.candidates.base import Choices, Options, Spec, TextFilter, WordFilter
+from lexproof.candidates.files import sha256_of_json
+from lexproof.candidates.lexicon import Lexicon, embedded
+from lexproof.errors import InputError
+from lexproof.text import Text
+
+
+class _ByLexicon(WordFilter):
+    """A filter that asks the lexicon."""
+
+    name = ""
+
+    def __init__(self, *, lexicon: Lexicon | None = None) -> None:
+        self._lexicon = lexicon or embedded()
+
+    @property
+    def spec(self) -> Spec:
+        """The name and the hash of the lexicon."""
+        return {"name": self.name, "lexicon": self._lexicon.sha256}
+
+
+class StopWords(WordFilter):
+    """Function words (or the words given) are not replaced, and replace nothing."""
+
+    def __init__(self, words: Iterable[str] | None = None) -> None:
+        self.words = embedded().stop_words if words is None else frozenset(word.lower() for word in words)
+
+    @property
+    def spec(self) -> Spec:
+        """The hash of the words."""
+        return {"name": "stop-words", "sha256": sha256_of_json(sorted(self.words))}
+
+    def keep(self, word: str, options: Options) -> Options:
+        """Nothing for a stop word; no stop word for others."""
+        return () if word in self.words else tuple(option for option in options if option.lower() not in self.words)
+
+
+class NoAntonyms(_ByLexicon):
+    """A substitute is no antonym of the word, in any form: listed, through similar words, or by a negating prefix."""
+
+    name = "no-antonyms"
+
+    def keep(self, word: str, options: Options) -> Options:
+        """Those that are not antonyms."""
+        return tuple(option for option in options if not self._lexicon.opposed(word, option.lower()))
+
+
+class SamePartOfSpeech(_ByLexicon):
+    """A substitute can be a part of speech that the word can be (noun, verb, adjective, adverb)."""
+
+    name = "same-part-of-speech"
+
+    def keep(self, word: str, options: Options) -> Options:
+        """Those that share a part of speech."""
+        parts = {reading.pos for reading in self._lexicon.analyze(word)}
+        return tuple(o for o in options if not parts or any(r.pos in parts for r in self._lexicon.analyze(o.lower())))
+
+
+class SameInflection(_ByLexicon):
+    """A substitute can be the form that the word is (plural, past, -ing ...), and is no other form of its lemma."""
+
+    name = "same-inflection"
+
+    def keep(self, word: str, options: Options) -> Options:
+        """Those that share part of speech and form."""
+        if not self._lexicon.analyze(word):
+            return options
+        return tuple(option for option in options if self._lexicon.alike(word, option.lower()))
+
+
+class AtMost(WordFilter):
+    """The first k substitutes."""
+
+    def __init__(self, k: int) -> None:
+        if k < 1:
+            raise InputError(f"expected k >= 1, got {k}")
+        self.k = k
+
+    @property
+    def spec(self) -> Spec:
+        """The number."""
+        return {"name": "at-most", "k": self.k}
+
+    def keep(self, word: str, options: Options) -> Options:
+        """The first k."""
+        return options[: self.k]
+
+
+class KeepNames(TextFilter):
+    """Capitalized words inside a sentence are taken for names and not replaced.
+
+    A text in which most longer words are capitalized (a headline) tells nothing and is left as it is.
+    """
+
+    @property
+    def spec(self) -> Spec:
+        """The name."""
+        return {"name": "keep-names"}
+
+    def keep(self, text: Text, choices: Choices) -> Choices:
+        """No substitutes for names, all for other words."""
+        titled = [_is_titled(word) for word in text.words]
+        longer = [is_titled for word, is_titled in zip(text.words, titled, strict=True) if len(word) > 3]
+        if not any(titled) or (longer and fmean(longer) > 0.5):
+            return choices
+        return tuple(
+            () if titled[at] and not _starts_sentence(text, at) else options for at, options in enumerate(choices)
+        )
+
+
+def _is_titled(word: str) -> bool:
+    return word[:1].isupper() and (len(word) == 1 or not word.isupper())
+
+
+def _starts_sentence(text: Text, at: int) -> bool:
+    return at == 0 or any(mark in text.gaps[at] for mark in '.!?:;\n"“(>')

@@ -1,0 +1,38 @@
+"""The whole vocabulary: every word of a list may stand at every position, as the flip words of a classifier ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lexproof.candidates.base import Options, Spec, WordSource
+from lexproof.candidates.files import read_text, sha256_of_json
+from lexproof.errors import InputError
+
+
+class Vocabulary(WordSource):
+    """All words of a list, in its order, for every word of a text."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        super().__init__()
+        self.words = tuple(dict.fromkeys(words))
+        if not self.words or not all(self.words):
+            raise InputError(
+                f"expected words that are not empty, got {len(self.words)} with {self.words.count('')} empty"
+            )
+        self._sha256 = sha256_of_json(self.words)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Vocabulary:
+        """Read a text file with one word a line."""
+        lines = read_text(path, "a text file with one word a line").splitlines()
+        return cls([line.strip() for line in lines if line.strip()])
+
+    @property
+    def spec(self) -> Spec:
+        """The number of words and their hash."""
+        return {"name": "vocabulary", "words": len(self.words), "sha256": self._sha256}
+
+    def substitutes(self, word: str) -> Options:
+        """The whole list (the word itself is left out where the text is known)."""
+        return self.words

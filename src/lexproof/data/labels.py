@@ -1,0 +1,71 @@
+"""Labels: from what a file says to class indexes.
+
+With label names (usually the victim's) a value is a name, a name in other case, or an index; where a set's own names
+are the same ones in another order, an index means its own.  Without names, integers stay what they are and strings are
+numbered in sorted order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lexproof.errors import DataError
+
+_MOST_CLASSES = 100  # larger (or negative) integers are codes to be numbered, not indexes
+
+
+def raw_label(value: object) -> int | str:
+    """An integer or a non-empty string, or DataError."""
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if value is None or value == "":
+        raise DataError("no label")
+    raise DataError(f"expected a label that is an integer or a string, got {type(value).__name__} {value!r}")
+
+
+class Labeler:
+    """Class indexes of labels among known names; `own` are the names that the set itself gives to its indexes."""
+
+    def __init__(self, names: Sequence[str], own: Sequence[str] | None = None) -> None:
+        self.names = tuple(names)
+        self._exact = {name: k for k, name in enumerate(self.names)}
+        self._folded = {name.casefold(): k for k, name in enumerate(self.names)}
+        folded = [name.casefold() for name in own or ()]
+        renamed = len(folded) == len(self.names) and set(folded) == self._folded.keys()
+        self._order = [self._folded[name] for name in folded] if renamed else list(range(len(self.names)))
+
+    def index(self, raw: int | str) -> int:
+        """The index of a label, or DataError if it is not among the names."""
+        text = str(raw)
+        for table, key in ((self._exact, text), (self._folded, text.casefold())):
+            if key in table:
+                return table[key]
+        number = _integer(raw)
+        if number is not None and 0 <= number < len(self._order):
+            return self._order[number]
+        raise DataError(f"label {raw!r} is not one of {', '.join(self.names)}")
+
+
+def number_labels(raw: Sequence[int | str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Class indexes of labels without known names, and the names they get."""
+    numbers = [_integer(value) for value in raw]
+    integers = [number for number in numbers if number is not None]
+    if len(integers) == len(raw) and all(0 <= number < _MOST_CLASSES for number in integers):
+        return tuple(integers), tuple(map(str, range(max(integers) + 1)))
+    if len(integers) == len(raw):
+        names = tuple(str(number) for number in sorted(set(integers)))
+        return tuple(names.index(str(number)) for number in integers), names
+    names = tuple(sorted({str(value) for value in raw}))
+    index = {name: k for k, name in enumerate(names)}
+    return tuple(index[str(value)] for value in raw), names
+
+
+def _integer(raw: int | str) -> int | None:
+    if isinstance(raw, int):
+        return raw
+    digits = raw.removeprefix("-")
+    return int(raw) if digits.isascii() and digits.isdecimal() else None

@@ -1,0 +1,128 @@
+"""Train a classifier of any kind from texts and labels.
+
+    victim = lexproof.train("cnn", texts, labels, valid=(texts, labels), vectors="glove.npz", seed=0)
+    victim.save("models/reviews")
+
+The same seed, data and machine give the same weights.  The epoch that is best on the validation texts is kept.
+Training writes nothing: an interrupted run leaves no half model behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lexproof.errors import InputError, UnknownName, require
+from lexproof.text import Input
+from lexproof.victims.base import Victim
+from lexproof.victims.folder import WORD_KINDS
+
+if TYPE_CHECKING:
+    from lexproof.training.loop import Progress
+
+KINDS = (*WORD_KINDS, "transformer")
+Labelled = tuple[Sequence[Input], Sequence[int]]
+"""Texts and their labels."""
+
+Vectors = tuple[Sequence[str], np.ndarray[Any, Any]]
+"""Words and their vectors, one row a word."""
+
+
+def train(
+    kind: str,
+    texts: Sequence[Input],
+    labels: Sequence[int],
+    *,
+    valid: Labelled | None = None,
+    label_names: Sequence[str] | None = None,
+    vectors: Vectors | Path | str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Victim:
+    """A victim of this kind, trained on texts (or pairs) and labels 0, 1, …
+
+    Without `valid`, a tenth of the texts is held out, by the seed.  `vectors` are pretrained word vectors for word
+    models (pairs of words and rows, or what `read_vectors` reads).  `options` set fields of the kind's settings (such
+    as `filters`) or of its recipe (such as `epochs` or `learning_rate`); each kind has its own defaults.
+    """
+    if kind not in KINDS:
+        raise UnknownName("kind of model", kind, KINDS)
+    classes = check_labelled(texts, labels, valid, label_names)
+    names = tuple(map(str, range(classes))) if label_names is None else tuple(label_names)
+    if valid is None:
+        (texts, labels), valid = hold_out(texts, labels, seed)
+    if kind == "transformer":
+        if vectors is not None:
+            raise InputError("expected no word vectors for a transformer, got some; leave out `vectors`")
+        return _train_transformer(texts, labels, valid, names, seed, progress, options)
+    require("torch", "torch", "training a word model")
+    from lexproof.training.words import train_words
+
+    return train_words(
+        kind, texts, labels, valid=valid, labels=names, vectors=vectors, seed=seed, progress=progress, options=options
+    )
+
+
+def _train_transformer(
+    texts: Sequence[Input],
+    gold: Sequence[int],
+    valid: Labelled,
+    names: Sequence[str],
+    seed: int,
+    progress: Progress | None,
+    options: dict[str, Any],
+) -> Victim:
+    require("torch", "transformers", "training a transformer")
+    from lexproof.victims.transformer_training import Recipe, train_transformer
+
+    body = options.pop("body", None)
+    recipe = Recipe(**known_options(options, {field.name for field in fields(Recipe)} - {"seed"}), seed=seed)
+    return train_transformer(texts, gold, body=body, label_names=names, valid=valid, recipe=recipe, progress=progress)
+
+
+def known_options(options: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """The options, or UnknownName if there is one that nothing reads."""
+    for name in options:
+        if name not in known:
+            raise UnknownName("training option", name, known)
+    return options
+
+
+def check_labelled(
+    texts: Sequence[Input], labels: Sequence[int], valid: Labelled | None, names: Sequence[str] | None
+) -> int:
+    """The number of classes, or InputError if nothing can be learned from these texts."""
+    for name, inputs, gold in (("training", texts, labels), ("validation", *(valid or (texts, labels)))):
+        if len(inputs) != len(gold):
+            raise InputError(f"expected as many {name} labels as texts, got {len(gold)} for {len(inputs)}")
+        if not len(inputs):
+            raise InputError(f"expected {name} texts, got none")
+    if len(set(labels)) < 2:
+        raise InputError(f"expected at least 2 classes to train on, got only label {labels[0]}")
+    classes = int(max(labels)) + 1 if names is None else len(names)
+    for label in (*labels, *(valid[1] if valid else ())):
+        if not 0 <= label < classes:
+            raise InputError(f"expected labels from 0 to {classes - 1}, got {label}")
+    return classes
+
+
+def hold_out(texts: Sequence[Input], labels: Sequence[int], seed: int) -> tuple[Labelled, Labelled]:
+    """A random tenth of each class apart, for validation; fewer than 10 texts of a class stay together."""
+    rng = np.random.default_rng(seed)
+    apart = np.zeros(len(texts), np.bool_)
+    for label in sorted(set(labels)):
+        members = np.flatnonzero(np.asarray(labels) == label)
+        apart[rng.permutation(members)[: len(members) // 10]] = True
+    if not apart.any():
+        return (texts, labels), (texts, labels)
+
+    def part(where: np.ndarray[Any, Any]) -> Labelled:
+        chosen = np.flatnonzero(where).tolist()
+        return [texts[b] for b in chosen], [int(labels[b]) for b in chosen]
+
+    return part(~apart), part(apart)
