@@ -137,7 +137,7 @@ BAD = {
     "missing column": (["audit", "--data", "texts.csv", "--text-column", "body"], "body"),
     "both": (["audit", "--resume", "--overwrite"], "expected --resume or --overwrite, got both"),
     "threshold": (["audit", "--fail-under", "robust=1"], "expected --fail-under SHARE or METRIC=SHARE"),
-    "share": (["audit", "--max-share", "0"], "expected --max-share in (0, 1], got 0"),
+    "share": (["audit", "--max-share", "0"], "in (0, 1], got 0"),
     "attack": (["find", "x", "--attack", "textfoler"], "did you mean 'textfooler'?"),
     "label": (["find", "x", "--label", "neutral"], "expected a label out of negative, positive"),
     "no such verb": (["audti"], "audti"),
@@ -234,8 +234,8 @@ def test_train(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [f'{{"text": "{word} film {i}", "label": "{name}"}}' for i in range(30)
              for word, name in (("good", "positive"), ("bad", "negative"))]  # fmt: skip
     (here / "train.jsonl").write_text("\n".join(lines))
-    arguments = ["train", "mlp", "--data", "train.jsonl", "--test", "train.jsonl", "--epochs", "30", "--out", "toy"]
-    status, out, err = call(capsys, *arguments, "--set", "hidden=8", "--json")
+    arguments = ["train", "cnn", "--data", "train.jsonl", "--test", "train.jsonl", "--epochs", "30", "--out", "toy"]
+    status, out, err = call(capsys, *arguments, "--set", "filters=8", "--set", "widths=1,2", "--learning-rate", "0.02", "--json")
     assert status == 0, err
     (record,) = records(out)
     assert record["test_accuracy"] == 1.0

@@ -16,7 +16,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def convolved(values: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """ReLU of a convolution over a text that stands between zeros; the middle (left middle) of the window is the place."""
+    """ReLU of a convolution over a text that stands between zeros; a place is the (left) middle of its window."""
     width = weight.shape[2]
     output = np.tile(bias, (len(values), 1))
     for t in range(len(values)):
