@@ -79,13 +79,14 @@ def _forms_of(pos: str, word: str) -> list[str]:
         return ["s"]
     if pos in "ar":
         return ["est" if word.endswith("st") else "er"]
-    if word.endswith("ing"):
-        return ["ing"]
-    if word.endswith("s"):
-        return ["s"]
+    if word in ("am", "are"):
+        return []
     if word in PASTS or word in PARTICIPLES:
         return ["ed"] if word in PASTS else ["en"]
-    return ["ed", "en"]
+    for ending, form in (("ing", "ing"), ("s", "s")):
+        if word.endswith(ending):
+            return [form]
+    return ["ed"] if word == "were" else ["ed", "en"]
 
 
 def _spellings(lemma: str, pos: str, form: str, listed: set[str], ranks: Ranks) -> tuple[str, ...]:

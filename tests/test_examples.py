@@ -19,7 +19,8 @@ def test_example(path: Path, tmp_path: Path) -> None:
 
 
 def blocks() -> list[tuple[str, str]]:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    own = ROOT / "docs" / "howto" / "own-model.md"  # has a test of its own, which also looks at what is printed
+    pages = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if page != own)]
     return [
         (f"{page.relative_to(ROOT)}:{number}", code)
         for page in pages

@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -325,6 +327,12 @@ def test_unknown_kinds_and_options_are_unknown_names() -> None:
         train("tree", ["a", "b"], [0, 1])
     with pytest.raises(UnknownName):
         train("transformer", ["a", "b"], [0, 1], filters=3)
+
+
+def test_importing_is_light() -> None:
+    code = "import sys, lexproof.training, lexproof.victims.folder; print('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
 
 
 def test_training_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,8 @@ def keys(points: Points) -> NDArray[np.uint64]:
         old = points.bases[points.rows, points.positions]
         return bases - _mix(points.positions, old) + _mix(points.positions, points.choices)
     positions = np.broadcast_to(np.arange(points.shape[1], dtype=np.int32), points.shape)
-    return _mix(positions, points).sum(axis=1, dtype=np.uint64)
+    summed: NDArray[np.uint64] = _mix(positions, points).sum(axis=1, dtype=np.uint64)
+    return summed
 
 
 def _mix(positions: IntArray, choices: IntArray) -> NDArray[np.uint64]:

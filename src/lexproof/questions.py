@@ -202,6 +202,7 @@ class Count:
     def flip(self, outcome: Outcome) -> IntArray | None:
         """A count claims no witness."""
         del outcome
+        return None
 
     def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> Share | Unknown:
         """The share with the interval asked for."""

@@ -174,27 +174,31 @@ class Space:
     # ------------------------------------------------------------------ points and texts
 
     @cached_property
-    def _pieces(self) -> list[str]:
+    def _original_pieces(self) -> list[str]:
         pieces = [self.original.gaps[0]]
         for word, gap in zip(self.original.words, self.original.gaps[1:], strict=True):
             pieces += (word, gap)
         return pieces
 
-    def text(self, point: IntArray) -> str:
-        """The surface of one point (without the premise of a pair)."""
-        pieces = self._pieces.copy()
+    def pieces(self, point: IntArray, mask: str = MASK) -> list[str]:
+        """Gaps and words of a point by turns, g_0 w_1 g_1 … w_n g_n; a masked word is written as `mask`."""
+        pieces = self._original_pieces.copy()
         for i in np.flatnonzero(point).tolist():
             choice = int(point[i])
             if choice > 0:
                 pieces[2 * i + 1] = self.choices[i][choice - 1]
             elif choice == MASKED:
-                pieces[2 * i + 1] = MASK
+                pieces[2 * i + 1] = mask
             else:
                 assert choice == DELETED
                 pieces[2 * i + 1] = ""
                 if not pieces[2 * i] or pieces[2 * i][-1].isspace():  # do not leave two spaces behind
                     pieces[2 * i + 2] = pieces[2 * i + 2].removeprefix(" ")
-        return "".join(pieces)
+        return pieces
+
+    def text(self, point: IntArray) -> str:
+        """The surface of one point (without the premise of a pair)."""
+        return "".join(self.pieces(point))
 
     def render(self, points: Points) -> list[Input]:
         """What a victim reads for each of these points."""

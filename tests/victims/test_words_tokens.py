@@ -57,7 +57,7 @@ def test_both_word_patterns_agree_on_ascii() -> None:
 def test_vocabulary_ranks_by_count_then_alphabet() -> None:
     found = Vocabulary.of(["b a b", ("c a", "b d")], size=4, extra=["z"])
     assert found.words == ("b", "a", "c", "d")
-    assert Vocabulary.of(["b a"], extra=["z", "a", "<unk>"]).words == ("a", "b", "z")
+    assert Vocabulary.of(["b a"], extra=["z", "a", "<unk>", "...", "Z"]).words == ("a", "b", "z")
     assert found.encode("B a q") == [3, 4, UNKNOWN]
     assert "a" in found and "q" not in found
     assert len(found) == 7

@@ -101,23 +101,28 @@ class AtMost(WordFilter):
 class KeepNames(TextFilter):
     """Capitalized words inside a sentence are taken for names and not replaced.
 
-    A text in which most longer words are capitalized (a headline) tells nothing and is left as it is.
+    A headline tells nothing and is left as it is: more than half of the content words inside its sentences, and of at
+    least three, are capitalized.
     """
+
+    def __init__(self, *, lexicon: Lexicon | None = None) -> None:
+        self._lexicon = lexicon or embedded()
 
     @property
     def spec(self) -> Spec:
-        """The name."""
-        return {"name": "keep-names"}
+        """The name and the hash of the lexicon, which says what a content word is."""
+        return {"name": "keep-names", "lexicon": self._lexicon.sha256}
 
     def keep(self, text: Text, choices: Choices) -> Choices:
         """No substitutes for names, all for other words."""
-        titled = [_is_titled(word) for word in text.words]
-        longer = [is_titled for word, is_titled in zip(text.words, titled, strict=True) if len(word) > 3]
-        if not any(titled) or (longer and fmean(longer) > 0.5):
+        if not any(map(_is_titled, text.words)):
             return choices
-        return tuple(
-            () if titled[at] and not _starts_sentence(text, at) else options for at, options in enumerate(choices)
-        )
+        inside = [at for at in range(len(text)) if not _starts_sentence(text, at)]
+        titled = {at for at in inside if _is_titled(text.words[at])}
+        content = [at in titled for at in inside if text.words[at].lower() not in self._lexicon.stop_words]
+        if len(content) >= 3 and fmean(content) > 0.5:
+            return choices
+        return tuple(() if at in titled else options for at, options in enumerate(choices))
 
 
 def _is_titled(word: str) -> bool:

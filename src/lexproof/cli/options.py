@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -51,11 +50,14 @@ def _stack(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
-model_option = click.option(
-    "--model",
-    default="movies-cnn",
-    show_default=True,
-    help="Embedded name, folder written by train, Hugging Face folder or name, file.py:function, or http(s) address.",
+model_option = _stack(
+    click.option(
+        "--model",
+        default="movies-cnn",
+        show_default=True,
+        help="Embedded name, folder written by train, Hugging Face folder or name, file.py:function, http(s) address.",
+    ),
+    click.option("--labels", help="Names of the model's classes in order, separated by commas, if it has none."),
 )
 
 data_options = _stack(
@@ -77,11 +79,11 @@ seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
 
 
-def load_victim(spec: str) -> Victim:
+def load_victim(spec: str, labels: str | None) -> Victim:
     """The victim that `--model` names."""
     from lexproof.victims.load import load
 
-    return load(spec)
+    return load(spec, labels=None if labels is None else [label.strip() for label in labels.split(",")])
 
 
 def load_data(options: dict[str, Any], victim: Victim) -> Dataset:
@@ -105,7 +107,7 @@ def load_subject(options: dict[str, Any], data: Dataset | None = None) -> Subjec
     if not 0 < options["max_share"] <= 1:
         raise InputError(f"expected --max-share in (0, 1], got {options['max_share']}")
     candidates = from_spec(options["candidates"])
-    victim = load_victim(options["model"])
+    victim = load_victim(options["model"], options["labels"])
     data = load_data(options, victim) if data is None else data
     return Subject(victim, data, candidates, options["max_swaps"], options["max_share"])
 
@@ -139,8 +141,3 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=screen, transient=False) as bar:
         task = bar.add_task(title, total=total)
         yield lambda finished: bar.update(task, completed=finished)
-
-
-def output_path(path: str | None) -> Path | None:
-    """A path given by the user."""
-    return None if path is None else Path(path)

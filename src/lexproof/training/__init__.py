@@ -18,11 +18,12 @@ import numpy as np
 
 from lexproof.errors import InputError, UnknownName, require
 from lexproof.text import Input
-from lexproof.victims.base import Victim
 from lexproof.victims.folder import WORD_KINDS
 
 if TYPE_CHECKING:
     from lexproof.training.loop import Progress
+    from lexproof.victims.transformer import Transformer
+    from lexproof.victims.words import WordVictim
 
 KINDS = (*WORD_KINDS, "transformer")
 Labelled = tuple[Sequence[Input], Sequence[int]]
@@ -43,7 +44,7 @@ def train(
     seed: int = 0,
     progress: Progress | None = None,
     **options: Any,
-) -> Victim:
+) -> WordVictim | Transformer:
     """A victim of this kind, trained on texts (or pairs) and labels 0, 1, …
 
     Without `valid`, a tenth of the texts is held out, by the seed.  `vectors` are pretrained word vectors for word
@@ -76,7 +77,7 @@ def _train_transformer(
     seed: int,
     progress: Progress | None,
     options: dict[str, Any],
-) -> Victim:
+) -> Transformer:
     require("torch", "transformers", "training a transformer")
     from lexproof.victims.transformer_training import Recipe, train_transformer
 

@@ -71,7 +71,8 @@ class Victim(ABC):
 
     def predict(self, inputs: Sequence[Input]) -> IntArray:
         """Predicted label of each text: the first largest score."""
-        return self.scores(inputs).argmax(axis=1).astype(np.int32)
+        predicted: IntArray = self.scores(inputs).argmax(axis=1).astype(np.int32)
+        return predicted
 
     def bind(self, space: Space) -> Bound:
         """Compile a space for this victim."""

@@ -51,7 +51,7 @@ class Transformer(Victim):
         labels: Sequence[str] | None = None,
         *,
         max_length: int | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int = 2048,
         name: str | None = None,
     ) -> None:
         self._set_up(read_parts(source), labels, max_length, batch_tokens, name or Path(source).name)
@@ -64,7 +64,7 @@ class Transformer(Victim):
         labels: Sequence[str],
         *,
         max_length: int | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int = 2048,
         name: str = "transformer",
         training: Mapping[str, Any] | None = None,
     ) -> Transformer:

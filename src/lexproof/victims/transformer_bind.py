@@ -19,7 +19,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from lexproof.points import DELETED, MASKED, IntArray
+from lexproof.points import DELETED, IntArray
 from lexproof.space import Space
 from lexproof.text import Input, Text
 from lexproof.victims.base import Bound
@@ -60,18 +60,7 @@ def units(text: Text) -> list[Unit]:
 
 def surface(space: Space, point: IntArray, mask: str) -> tuple[str, list[tuple[int, int]]]:
     """The text of a point, masked words written as `mask`, and where each word lies in it."""
-    pieces = list(chain.from_iterable(zip(space.original.gaps, space.original.words, strict=False)))
-    pieces.append(space.original.gaps[-1])
-    for i in np.flatnonzero(point).tolist():
-        choice = int(point[i])
-        if choice > 0:
-            pieces[2 * i + 1] = space.choices[i][choice - 1]
-        elif choice == MASKED:
-            pieces[2 * i + 1] = mask
-        else:
-            pieces[2 * i + 1] = ""
-            if not pieces[2 * i] or pieces[2 * i][-1].isspace():
-                pieces[2 * i + 2] = pieces[2 * i + 2].removeprefix(" ")
+    pieces = space.pieces(point, mask)
     ends = np.cumsum([len(piece) for piece in pieces]).tolist()
     return "".join(pieces), list(zip(ends[0::2], ends[1::2], strict=False))
 

@@ -109,14 +109,17 @@ class Vocabulary:
 
     @classmethod
     def of(cls, inputs: Iterable[Input], size: int | None = None, extra: Iterable[str] = ()) -> Vocabulary:
-        """The most frequent tokens of these texts (ties: alphabetical), then `extra` ones while there is room."""
+        """The most frequent tokens of these texts (ties: alphabetical), then `extra` ones while there is room.
+
+        What no text can have as a token ("New York", "...") is not taken from `extra`.
+        """
         counts: Counter[str] = Counter()
         for text in inputs:
             for string in (text,) if isinstance(text, str) else text:
                 counts.update(tokens(string))
         ranked = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
         known = dict.fromkeys(ranked)
-        known.update(dict.fromkeys(word for word in extra if word not in SPECIALS))
+        known.update(dict.fromkeys(word for word in extra if tokens(word) == [word]))
         return cls(list(known)[:size])
 
     def __len__(self) -> int:

@@ -52,6 +52,9 @@ class Rows(Sequence[IntArray]):
         start = int(self.lengths[:index].sum())
         return self.ids[start : start + int(self.lengths[index])]
 
+    def __iter__(self) -> Iterator[IntArray]:
+        return iter(np.split(self.ids, self.starts[1:]) if len(self) else [])
+
     @property
     def starts(self) -> Index:
         """Where each row begins in `ids`."""

