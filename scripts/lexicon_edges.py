@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from lexproof.candidates.lexicon import Lexicon
 from lexproof.candidates.morphology import FORMS, Analysis
 
-COST = {"n": (0.52, 0.97, 9.0), "v": (0.61, 0.91, 1.08), "a": (0.54, 0.66, 0.88), "r": (0.48, 0.60, 0.75)}
+COST = {"n": (0.52, 0.91, 9.0), "v": (0.61, 0.89, 1.08), "a": (0.54, 0.66, 0.88), "r": (0.48, 0.60, 0.75)}
 PER_STRENGTH = 0.13
 EVALUATIVE_COST = 1.15
 
-CONSTRAINT = -0.40  # merit from which a pair pulls its vectors together
+CONSTRAINT = -0.50  # merit from which a pair pulls its vectors together
 MERIT = -0.40  # merit from which a pair is kept
 COSINE = 0.50  # counter-fitted cosine from which a pair is kept
 SHARE = 0.10  # probability of a reading below which it is no evidence

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from lexproof.errors import InputError
-from lexproof.points import DELETED, MASKED, Swaps, dense, keys
+from lexproof.points import DELETED, MASKED, Swaps, dense, keys, zobrist
 from lexproof.space import Change, Space, allowed_swaps
 from lexproof.strata import Strata
 from lexproof.text import Text
@@ -194,7 +194,8 @@ def test_singles_and_keys() -> None:
     assert [space.text(point) for point in singles.dense()] == ["x b c", "y b c", "a b z"]
     base = np.array([2, 0, 1], np.int32)
     swaps = Swaps.of(base, np.array([0, 2, 0, 1]), np.array([1, 0, MASKED, DELETED]))
-    assert (keys(swaps) == keys(swaps.dense())).all()
+    assert keys(swaps) == keys(swaps.dense())
+    assert (zobrist(swaps) == zobrist(swaps.dense())).all()
     assert (dense(swaps[1:3]) == swaps.dense()[1:3]).all()
 
 
@@ -202,7 +203,15 @@ def test_singles_and_keys() -> None:
 @given(sizes_strategy, st.integers(0, 6))
 def test_keys_tell_points_apart(sizes: list[int], r: int) -> None:
     points = Strata(np.array(sizes, np.int64), r).points()
-    assert len(set(keys(points).tolist())) == len(points)
+    assert len(set(keys(points))) == len(points)
+    assert len(set(zobrist(points).tolist())) == len(points)
+
+
+def test_long_texts_are_hashed() -> None:
+    base = np.zeros(3000, np.int32)
+    swaps = Swaps.of(base, np.arange(3000), np.ones(3000, np.int32))
+    assert keys(swaps) == zobrist(swaps).tolist()
+    assert len(set(keys(swaps))) == 3000
 
 
 def test_fingerprint_depends_on_everything() -> None:

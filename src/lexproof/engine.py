@@ -169,7 +169,7 @@ class Engine:
 class _Memory:
     """Scores of the points a search has asked for, by key."""
 
-    index: dict[int, int] = field(default_factory=dict)
+    index: dict[int | bytes, int] = field(default_factory=dict)
     rows: list[FloatArray] = field(default_factory=list)
 
 
@@ -257,7 +257,8 @@ class _Running:
             return
         request = self._bound.canonical(request)
         index, places, new = self._memory.index, [], []
-        for row, key in enumerate(keys(request).tolist()):
+        key: int | bytes
+        for row, key in enumerate(keys(request)):
             place = index.get(key)
             if place is None:
                 place = index[key] = len(index)

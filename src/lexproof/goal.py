@@ -36,17 +36,18 @@ class Goal:
 
     def reached(self, scores: FloatArray) -> BoolArray:
         """Which rows are flips by more than the slack, ties decided as the victim does (first largest score)."""
+        if self.slack:
+            return self.margin(scores) <= -self.slack  # a rival leads by more than nothing, so no tie is to be decided
         predicted = scores.argmax(axis=1)
-        flipped = np.asarray(predicted != self.label if self.target is None else predicted == self.target)
-        return flipped & (self.margin(scores) <= -self.slack) if self.slack else flipped
+        return np.asarray(predicted != self.label if self.target is None else predicted == self.target)
 
     def margin(self, scores: FloatArray) -> FloatArray:
         """Score to spare before the goal could be reached: a tie has margin 0, a flip is never positive."""
-        if self.target is None:
-            rivals = np.delete(scores, self.label, axis=1).max(axis=1, initial=-np.inf)
-            return np.asarray(scores[:, self.label] - rivals)
-        others = np.delete(scores, self.target, axis=1).max(axis=1, initial=-np.inf)
-        return np.asarray(others - scores[:, self.target])
+        one = self.label if self.target is None else self.target
+        others = scores.copy()
+        others[:, one] = -np.inf
+        lead: FloatArray = scores[:, one] - others.max(axis=1, initial=-np.inf)
+        return lead if self.target is None else -lead
 
     def progress(self, scores: FloatArray) -> FloatArray:
         """How near each row is to the goal, larger is nearer: 1 - score of the label, or score of the target.

@@ -89,13 +89,28 @@ def dense(points: Points) -> IntArray:
     return points.dense() if isinstance(points, Swaps) else points
 
 
-def keys(points: Points) -> NDArray[np.uint64]:
-    """A 64-bit key a point (Zobrist hashing): equal points have equal keys, and unequal ones almost surely differ.
+_LONG_TEXT = 2000  # words from which points are hashed instead of written out
 
-    Used to recognise repeated questions of one search; never used in a proof.
+
+def keys(points: Points) -> list[int] | list[bytes]:
+    """A key a point: equal points have equal keys, and unequal ones differ (in long texts: almost surely).
+
+    Used to recognise repeated questions of one search; never used in a proof.  Points of one length are written out in
+    full; in long texts, where that would fill the memory, they are hashed to 64 bits (Zobrist).
     """
+    n = points.bases.shape[1] if isinstance(points, Swaps) else points.shape[1]
+    if n > _LONG_TEXT:
+        return zobrist(points).tolist()
+    rows = np.ascontiguousarray(dense(points), np.int32)
+    width = 4 * n
+    written = rows.tobytes()
+    return [written[at : at + width] for at in range(0, len(written), width)] if n else [b""] * len(rows)
+
+
+def zobrist(points: Points) -> NDArray[np.uint64]:
+    """A 64-bit hash a point, in O(1) a swap."""
     if isinstance(points, Swaps):
-        bases = keys(points.bases)[points.rows]
+        bases = zobrist(points.bases)[points.rows]
         old = points.bases[points.rows, points.positions]
         return bases - _mix(points.positions, old) + _mix(points.positions, points.choices)
     positions = np.broadcast_to(np.arange(points.shape[1], dtype=np.int32), points.shape)

@@ -84,26 +84,39 @@ def test_names_are_kept(surface: str, frozen: list[str]) -> None:
 # ------------------------------------------------------------------ tagger
 
 
-def toy_tags(texts: Sequence[Sequence[str]]) -> list[list[str]]:
-    """A word after "to" is a verb, any other a noun."""
-    return [["V" if i and words[i - 1] == "to" else "N" for i in range(len(words))] for words in texts]
+def toy_tags(words: Sequence[str]) -> list[str]:
+    """A word after "to" is a verb, numbers are numbers, any other word is a noun."""
+    return ["NUM" if w.isdigit() else "VERB" if i and words[i - 1] == "to" else "NOUN" for i, w in enumerate(words)]
 
 
-def test_a_substitute_must_be_tagged_alike() -> None:
-    table = Table({"film": ["movie"], "to": ["for"], "plan": ["plot"]})
-    by_ending = SameTag(lambda texts: [[word[-1] for word in words] for words in texts], name="ending")
-    assert table.filtered(by_ending)(Text.parse("film plan")) == ((), ())
-    assert Table({"film": ["realm", "movie"]}).filtered(by_ending)(Text.parse("film")) == (("realm",),)
+def test_a_substitute_can_be_what_the_word_is_here() -> None:
+    table = Table(
+        {"claims": ["contends", "allegations"], "film": ["movie", "shoot", "xyzzy"], "3": ["4"], "by": ["near"]}
+    )
     tagged = table.filtered(SameTag(toy_tags, name="toy"))
-    assert tagged(Text.parse("plan to film")) == (("plot",), ("for",), ("movie",))
+    assert tagged(Text.parse("Claims by 3")) == (("Allegations",), ("near",), ("4",))
+    assert tagged(Text.parse("to film claims")) == ((), ("shoot",), ("allegations",))
+    assert tagged(Text.parse("a film")) == ((), ("movie", "shoot"))
     assert tagged(Text.parse("nothing here")) == ((), ())
-    assert tagged.spec["filters"] == [{"name": "same-tag", "tagger": "toy"}]
+    assert tagged.spec["filters"][0]["tagger"] == "toy"
 
 
 def test_spacy_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtra, match=r"tagging parts of speech needs 'spacy'.*pip install 'lexproof\[spacy\]'"):
         spacy_tagger("en_core_web_sm")
+
+
+def test_spacy_tags_by_a_pipeline(tmp_path) -> None:
+    spacy = pytest.importorskip("spacy")
+    with pytest.raises(InputError, match="expected the name or folder of a spaCy pipeline, got 'no_such_pipeline'"):
+        spacy_tagger("no_such_pipeline")
+    pipeline = spacy.blank("en")
+    ruler = pipeline.add_pipe("attribute_ruler")
+    ruler.add(patterns=[[{"LOWER": "claims"}]], attrs={"POS": "NOUN"})
+    pipeline.to_disk(tmp_path)
+    source = Table({"claims": ["contends", "allegations"]}).filtered(spacy_tagger(str(tmp_path)))
+    assert source(Text.parse("weak claims")) == ((), ("allegations",))
 
 
 # ------------------------------------------------------------------ similarity

@@ -19,7 +19,7 @@ def test_settings_reach_the_source(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps({"film": ["movie"]}), encoding="utf-8")
     assert from_spec(f"table:{tmp_path / 't.json'}")(FILM) == (("movie",),)
     assert len(from_spec("default?k=2")(FILM)[0]) == 2
-    assert from_spec("default?floor=0.95")(FILM) == (("movie", "celluloid"),)
+    assert from_spec("default?floor=0.98")(FILM) == (("movie",),)
     assert from_spec("wordnet?k=3")(FILM) == (("flick", "movie", "pic"),)
     assert from_spec("typos?seed=7&per_word=2&kinds=swap,delete")(FILM) == Typos(
         seed=7, per_word=2, kinds=["swap", "delete"]

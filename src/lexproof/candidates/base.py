@@ -102,15 +102,16 @@ class WordSource(Source):
 
     def __call__(self, text: Text) -> Choices:
         """The substitutes of each word, in its case."""
-        new = [word for word in dict.fromkeys(text.words) if word not in self._memo]
-        if len(self._memo) + len(new) > _MEMO_LIMIT:
-            self._memo.clear()
-            new = list(dict.fromkeys(text.words))
+        known = {word: self._memo.get(word) for word in text.words}
+        new = [word for word, options in known.items() if options is None]
         if new:
             lowered = list(dict.fromkeys(word.lower() for word in new))
             found = dict(zip(lowered, self.lookup(lowered), strict=True))
-            self._memo.update((word, match_case(word, found[word.lower()])) for word in new)
-        return tuple(self._memo[word] for word in text.words)
+            computed = {word: match_case(word, found[word.lower()]) for word in new}
+            known.update(computed)
+            # replaced rather than cleared, so that another thread is never left without what it is about to read
+            self._memo = computed if len(self._memo) + len(new) > _MEMO_LIMIT else self._memo | computed
+        return tuple(known[word] or () for word in text.words)
 
     def filtered(self, *filters: WordFilter | TextFilter) -> Source:
         """This source with filters applied in order; still one lookup a word as far as they are word filters."""

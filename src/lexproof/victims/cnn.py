@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lexproof.errors import InputError
+from lexproof.victims.token_table import TokenTable
 from lexproof.victims.word_net import WordNet, WordSettings, mask
 from lexproof.victims.words import WordVictim
 
@@ -44,24 +44,58 @@ class CnnSettings(WordSettings):
 class _Branch(nn.Module):
     """Convolutions of one width, one after the other, each followed by a ReLU."""
 
-    def __init__(self, width: int, layers: int, dim: int, filters: int) -> None:
+    def __init__(self, width: int, layers: int, embedding: nn.Embedding, filters: int) -> None:
         super().__init__()
+        dim = embedding.embedding_dim
         self.stack = tuple(nn.Conv1d(dim if k == 0 else filters, filters, width) for k in range(layers))
         self.convs = nn.ModuleList(self.stack)
         self.width, self.left, self.right = width, (width - 1) // 2, width // 2
+        self.filters = filters
+        self.table = TokenTable(embedding.weight, self._reach, (self.stack[0].weight,))
+
+    def train(self, mode: bool = True) -> _Branch:
+        """Enter or leave training; what was looked up before is no longer true."""
+        self.table.clear()
+        super().train(mode)
+        return self
+
+    def _reach(self, vectors: Tensor) -> Tensor:
+        """What a token at place t adds to the first layer at places t - right … t + left, one after the other."""
+        # the output at place t - right reads the token at the far end of its window
+        return vectors @ self.stack[0].weight.flip(2).permute(1, 2, 0).flatten(1)
 
     def outputs(self, embedded: Tensor, inside: Tensor) -> list[Tensor]:
         """Each layer (B, filters, L) before its ReLU, of word vectors (B, dim, L); -inf outside the text.
 
         -inf before a ReLU says that a place never fires, whatever is added to it.
         """
-        outputs: list[Tensor] = []
-        outside = ~inside[:, None]
-        for conv in self.stack:
-            below = torch.relu(outputs[-1]) if outputs else embedded
-            output = conv(nn.functional.pad(below, (self.left, self.right)))
-            outputs.append(output.masked_fill(outside, -torch.inf))
+        first = self.stack[0](nn.functional.pad(embedded, (self.left, self.right)))
+        return self._above(first.masked_fill(~inside[:, None], -torch.inf), inside)
+
+    def looked_up(self, ids: Tensor, lengths: Tensor, margin: int = 0) -> list[Tensor]:
+        """The same layers, the first one added up from the table; with `margin` more places on either side."""
+        count, width = ids.shape
+        inside = mask(lengths, width)
+        around = nn.functional.pad(ids, (self.left, self.right))
+        slots = self.table.slots(around).unfold(1, self.width, 1)  # (B, L, width)
+        at = slots * self.width + torch.arange(self.width - 1, -1, -1)
+        bias = self.stack[0].bias
+        assert bias is not None
+        sums = nn.functional.embedding_bag(at[inside], self.table.rows.view(-1, self.filters), mode="sum") + bias
+        first = torch.full((count, width + 2 * margin, sums.shape[1]), -torch.inf)
+        first[:, margin : margin + width][inside] = sums
+        return self._above(first.transpose(1, 2), mask(lengths, width) if not margin else _widened(inside, margin))
+
+    def _above(self, first: Tensor, inside: Tensor) -> list[Tensor]:
+        outputs = [first]
+        for conv in self.stack[1:]:
+            output = conv(nn.functional.pad(torch.relu(outputs[-1]), (self.left, self.right)))
+            outputs.append(output.masked_fill(~inside[:, None], -torch.inf))
         return outputs
+
+
+def _widened(inside: Tensor, margin: int) -> Tensor:
+    return nn.functional.pad(inside, (margin, margin), value=False)
 
 
 class _State(NamedTuple):
@@ -78,7 +112,9 @@ class CnnNet(WordNet):
     def __init__(self, words: int, classes: int, settings: CnnSettings) -> None:
         super().__init__(words, settings)
         self.settings = settings
-        self.parts = tuple(_Branch(width, settings.layers, settings.dim, settings.filters) for width in settings.widths)
+        self.parts = tuple(
+            _Branch(width, settings.layers, self.embedding, settings.filters) for width in settings.widths
+        )
         self.branches = nn.ModuleList(self.parts)
         self.is_flat = settings.pooling == "flatten"
         self.margin = settings.layers * max(settings.widths)  # at least as far as a swap reaches
@@ -99,30 +135,35 @@ class CnnNet(WordNet):
         weights = self._weights()[:, : fired.shape[2]].flatten(0, 2)  # places that no text here reaches are left out
         return torch.addmm(self.last.bias, self.dropout(fired).flatten(1), weights)
 
-    def _layers(self, embedded: Tensor, lengths: Tensor) -> list[list[Tensor]]:
-        inside = mask(lengths, embedded.shape[1])
-        return [branch.outputs(embedded.transpose(1, 2), inside) for branch in self.parts]
-
     def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         """Logits of word vectors."""
-        return self._pool([layers[-1] for layers in self._layers(embedded, lengths)])
+        inside = mask(lengths, embedded.shape[1])
+        return self._pool([branch.outputs(embedded.transpose(1, 2), inside)[-1] for branch in self.parts])
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Logits of ids; outside training the first layer is looked up instead of multiplied."""
+        if self.training:
+            return super().forward(ids, lengths)
+        return self._pool([branch.looked_up(ids, lengths)[-1] for branch in self.parts])
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> _State:
         """All layers of each text; running maxima of the last, or the logits."""
-        layers = self._layers(self.embedding(ids), lengths)
-        framed = [[_framed(layer, self.margin) for layer in stack] for stack in layers]
+        layers = [branch.looked_up(ids, lengths, self.margin) for branch in self.parts]
+        framed = [[layer.transpose(1, 2).contiguous() for layer in stack] for stack in layers]
         if self.is_flat:
-            return _State(ids, framed, [], [], self._pool([stack[-1] for stack in layers]))
+            width = ids.shape[1]
+            tops = [stack[-1][:, :, self.margin : self.margin + width] for stack in layers]
+            return _State(ids, framed, [], [], self._pool(tops))
         before, after = zip(*(_running_maxima(stack[-1]) for stack in framed), strict=True)
         return _State(ids, framed, list(before), list(after), torch.empty(0))
 
     def swap(self, state: _State, rows: Tensor, positions: Tensor, ids: Tensor) -> Tensor:
         """Logits after single swaps, by the slabs they change."""
-        distinct, found = torch.unique(torch.cat([ids, state.ids[rows, positions]]), return_inverse=True)
-        vectors, new_at, old_at = self.embedding(distinct), found[: len(ids)], found[len(ids) :]
+        old_ids = state.ids[rows, positions]
         slabs = []
         for branch, layers in zip(self.parts, state.layers, strict=True):
-            change = _first_change(branch, vectors, new_at, old_at)
+            new_at, old_at = branch.table.slots(ids), branch.table.slots(old_ids)
+            change = (branch.table.rows[new_at] - branch.table.rows[old_at]).view(len(ids), branch.width, -1)
             slabs.append(_slab(branch, layers, rows, positions + self.margin, change))
         return self._pool_flat(state, rows, slabs) if self.is_flat else self._pool_max(state, rows, slabs)
 
@@ -152,32 +193,20 @@ class _Slab(NamedTuple):
     new: Tensor  # (B, size, filters)
 
 
-def _framed(layer: Tensor, margin: int) -> Tensor:
-    return nn.functional.pad(layer, (margin, margin), value=-torch.inf).transpose(1, 2).contiguous()
-
-
 def _running_maxima(layer: Tensor) -> tuple[Tensor, Tensor]:
-    """Largest output (after the ReLU) before and from each place."""
-    fired = torch.relu(layer).numpy()
-    none = np.zeros_like(fired[:, :1])
-    before = np.maximum.accumulate(np.concatenate([none, fired], axis=1), axis=1)
-    after = np.maximum.accumulate(np.concatenate([none, fired[:, ::-1]], axis=1), axis=1)[:, ::-1]
-    return torch.from_numpy(before), torch.from_numpy(np.ascontiguousarray(after))
+    """Largest output (after the ReLU) before and from each place: (M, places + 1, filters)."""
+    count, places, filters = layer.shape
+    fired = torch.relu(layer)
+    before, after = torch.zeros(2, count, places + 1, filters)
+    for t in range(places):  # a running maximum along an inner axis is many times slower than this loop
+        torch.maximum(before[:, t], fired[:, t], out=before[:, t + 1])
+        torch.maximum(after[:, places - t], fired[:, places - t - 1], out=after[:, places - t - 1])
+    return before, after
 
 
 def _at(values: Tensor, rows: Tensor, places: Tensor) -> Tensor:
     """values[rows, places], which is quicker on a flat tensor."""
     return values.flatten(0, 1).index_select(0, rows * values.shape[1] + places)
-
-
-def _first_change(branch: _Branch, vectors: Tensor, new_at: Tensor, old_at: Tensor) -> Tensor:
-    """Change of the first layer, (B, width, filters), at places t - right … t + left."""
-    weight = branch.stack[
-        0
-    ].weight  # (filters, dim, width); the output at place t - right reads the swap at its far end
-    by_place = weight.flip(2).permute(1, 2, 0).flatten(1)  # (dim, width * filters)
-    reach = vectors @ by_place
-    return (reach[new_at] - reach[old_at]).view(len(new_at), branch.width, -1)
 
 
 def _slab(branch: _Branch, layers: list[Tensor], rows: Tensor, places: Tensor, change: Tensor) -> _Slab:
