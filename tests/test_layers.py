@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "lexproof"
 
 LAYERS = [
-    {"errors", "text", "points", "strata", "space", "goal", "answers", "search", "registry", "resources"},
+    {"errors", "marks", "text", "points", "strata", "space", "goal", "answers", "search", "registry", "resources"},
     {"candidates", "victims", "bounds", "data"},
     {"attacks", "certify", "statistics", "training"},
     {"engine", "evidence", "questions", "verbs"},

@@ -257,7 +257,6 @@ class _Running:
             return
         request = self._bound.canonical(request)
         index, places, new = self._memory.index, [], []
-        key: int | bytes
         for row, key in enumerate(keys(request)):
             place = index.get(key)
             if place is None:

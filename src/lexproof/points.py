@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,7 +93,7 @@ def dense(points: Points) -> IntArray:
 _LONG_TEXT = 2000  # words from which points are hashed instead of written out
 
 
-def keys(points: Points) -> list[int] | list[bytes]:
+def keys(points: Points) -> Sequence[int | bytes]:
     """A key a point: equal points have equal keys, and unequal ones differ (in long texts: almost surely).
 
     Used to recognise repeated questions of one search; never used in a proof.  Points of one length are written out in
@@ -100,7 +101,8 @@ def keys(points: Points) -> list[int] | list[bytes]:
     """
     n = points.bases.shape[1] if isinstance(points, Swaps) else points.shape[1]
     if n > _LONG_TEXT:
-        return zobrist(points).tolist()
+        hashed: list[int] = zobrist(points).tolist()
+        return hashed
     rows = np.ascontiguousarray(dense(points), np.int32)
     width = 4 * n
     written = rows.tobytes()

@@ -9,12 +9,12 @@ word ("don't", "well-known").  Everything else (white space, punctuation, emoji,
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from lexproof.errors import InputError
+from lexproof.marks import RANGES
 
 Input = str | tuple[str, str]
 """What a victim reads: one string, or (premise, hypothesis)."""
@@ -25,9 +25,8 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['-][A-Za-z0-9]+)*")
 @cache
 def _unicode_word() -> re.Pattern[str]:
     # `re` does not count combining marks as word characters, which would tear "e\u0301" and most Indic words apart.
-    # Marks live in planes 0, 1 and 14; the scan is done once, and only if a text is not ASCII.
-    planes = (range(0x300, 0x20000), range(0xE0000, 0xE1000))
-    marks = "".join(chr(c) for plane in planes for c in plane if unicodedata.category(chr(c))[0] == "M")
+    ends = (span.partition("-") for span in RANGES.split())
+    marks = "".join(f"{chr(int(low, 16))}-{chr(int(high or low, 16))}" for low, _, high in ends)
     unit = rf"[^\W_][{marks}]*"
     return re.compile(rf"(?:{unit})+(?:['’\-‐](?:{unit})+)*")
 

@@ -109,8 +109,9 @@ class WordSource(Source):
             found = dict(zip(lowered, self.lookup(lowered), strict=True))
             computed = {word: match_case(word, found[word.lower()]) for word in new}
             known.update(computed)
-            # replaced rather than cleared, so that another thread is never left without what it is about to read
-            self._memo = computed if len(self._memo) + len(new) > _MEMO_LIMIT else self._memo | computed
+            if len(self._memo) + len(new) > _MEMO_LIMIT:
+                self._memo = {}
+            self._memo.update(computed)
         return tuple(known[word] or () for word in text.words)
 
     def filtered(self, *filters: WordFilter | TextFilter) -> Source:

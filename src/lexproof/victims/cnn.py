@@ -74,17 +74,16 @@ class _Branch(nn.Module):
 
     def looked_up(self, ids: Tensor, lengths: Tensor, margin: int = 0) -> list[Tensor]:
         """The same layers, the first one added up from the table; with `margin` more places on either side."""
-        count, width = ids.shape
-        inside = mask(lengths, width)
+        inside = mask(lengths, ids.shape[1])
         around = nn.functional.pad(ids, (self.left, self.right))
         slots = self.table.slots(around).unfold(1, self.width, 1)  # (B, L, width)
-        at = slots * self.width + torch.arange(self.width - 1, -1, -1)
+        at = torch.where(inside[:, :, None], slots * self.width + torch.arange(self.width - 1, -1, -1), 0)
+        if margin:
+            at, inside = nn.functional.pad(at, (0, 0, margin, margin)), nn.functional.pad(inside, (margin, margin))
         bias = self.stack[0].bias
         assert bias is not None
-        sums = nn.functional.embedding_bag(at[inside], self.table.rows.view(-1, self.filters), mode="sum") + bias
-        first = torch.full((count, width + 2 * margin, sums.shape[1]), -torch.inf)
-        first[:, margin : margin + width][inside] = sums
-        return self._above(first.transpose(1, 2), mask(lengths, width) if not margin else _widened(inside, margin))
+        sums = nn.functional.embedding_bag(at.flatten(0, 1), self.table.rows.view(-1, self.filters), mode="sum")
+        return self._above((sums + bias).view(*inside.shape, self.filters).transpose(1, 2), inside)
 
     def _above(self, first: Tensor, inside: Tensor) -> list[Tensor]:
         outputs = [first]
@@ -92,10 +91,6 @@ class _Branch(nn.Module):
             output = conv(nn.functional.pad(torch.relu(outputs[-1]), (self.left, self.right)))
             outputs.append(output.masked_fill(~inside[:, None], -torch.inf))
         return outputs
-
-
-def _widened(inside: Tensor, margin: int) -> Tensor:
-    return nn.functional.pad(inside, (margin, margin), value=False)
 
 
 class _State(NamedTuple):
@@ -197,7 +192,8 @@ def _running_maxima(layer: Tensor) -> tuple[Tensor, Tensor]:
     """Largest output (after the ReLU) before and from each place: (M, places + 1, filters)."""
     count, places, filters = layer.shape
     fired = torch.relu(layer)
-    before, after = torch.zeros(2, count, places + 1, filters)
+    before, after = torch.empty(2, count, places + 1, filters)
+    before[:, 0] = after[:, places] = 0
     for t in range(places):  # a running maximum along an inner axis is many times slower than this loop
         torch.maximum(before[:, t], fired[:, t], out=before[:, t + 1])
         torch.maximum(after[:, places - t], fired[:, places - t - 1], out=after[:, places - t - 1])

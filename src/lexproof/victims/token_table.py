@@ -17,7 +17,10 @@ Project = Callable[[Tensor], Tensor]
 
 
 class TokenTable:
-    """Rows of `project(embedding[token])` by token; `sources` are the weights they are computed from."""
+    """Rows of `project(embedding[token])` by token; `sources` are the weights they are computed from.
+
+    Row 0 is -inf and belongs to no token: what is outside a text never fires, whatever is added to it.
+    """
 
     def __init__(self, embedding: Tensor, project: Project, sources: tuple[Tensor, ...]) -> None:
         self._embedding = embedding
@@ -36,7 +39,7 @@ class TokenTable:
         """The row number of each token, of the same shape as `ids`."""
         state = tuple((source.data_ptr(), source._version) for source in self._sources)
         if state != self._state:
-            self._state, self._count, self._rows = state, 0, torch.empty(0, 0)
+            self._state, self._count, self._rows = state, 1, torch.empty(0, 0)
             self._slots = torch.full((len(self._embedding),), -1, dtype=torch.int64)
         slots = self._slots[ids]
         if bool((slots < 0).any()):
@@ -54,7 +57,8 @@ class TokenTable:
         need = self._count + len(new)
         if need > len(self._rows):
             grown = torch.zeros(max(need, 2 * len(self._rows), 256), new.shape[1])
-            if self._count:
+            grown[0] = -torch.inf
+            if len(self._rows):
                 grown[: self._count] = self._rows[: self._count]
             self._rows = grown
         self._rows[self._count : need] = new

@@ -1,0 +1,23 @@
+"""The examples of docs/candidates.md run, and its figures are those of the lexicon."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from lexproof.candidates.lexicon import embedded
+
+PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "candidates.md").read_text(encoding="utf-8")
+
+
+def test_examples_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    assert len(blocks) == 3
+    namespace: dict[str, object] = {}
+    exec(compile("\n".join(blocks), "docs/candidates.md", "exec"), namespace)
+
+
+def test_figures_are_those_of_the_lexicon() -> None:
+    content = embedded().content
+    for count in (len(content["lemmas"].split()), len(content["merit"]), len(content["words"].split())):
+        assert f"{count:,}" in PAGE
