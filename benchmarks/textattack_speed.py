@@ -46,11 +46,18 @@ def textattack_side(victim, texts, labels, table):
     clock = [0.0]
 
     class Words(ModelWrapper):
+        """The network as a torch user would run it: tokenize, pad to the batch, embed, forward."""
+
         model = victim
 
         def __call__(self, given):
             begun = time.perf_counter()
-            scores = torch.tensor(victim.scores(list(given)))
+            rows = victim.encode(given)
+            scores = torch.empty(len(rows), victim.classes)
+            with torch.inference_mode():
+                for chosen, ids, lengths in rows.batches(10**9):
+                    embedded = victim.net.embedding(torch.from_numpy(ids))
+                    scores[chosen] = torch.softmax(victim.net.logits(embedded, torch.from_numpy(lengths)), 1)
             clock[0] += time.perf_counter() - begun
             return scores
 

@@ -45,7 +45,7 @@ def test_the_published_sizes_are_the_default() -> None:
     }
 
 
-def test_a_swap_by_hand() -> None:
+def test_a_swap_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     # hidden = e(word at 0) + 10 e(word at 1), one unit; logits = (0, hidden)
     weights = {
         "embedding.weight": torch.tensor([[0.0], [0.0], [0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]),
@@ -55,7 +55,8 @@ def test_a_swap_by_hand() -> None:
         "last.bias": torch.tensor([0.0, 0.0]),
     }
     victim = Mlp(WORDS, ["a", "b"], settings=MlpSettings(dim=1, hidden=1, max_length=2), weights=weights)
-    victim.min_tokens = victim.min_swaps = 0  # type: ignore[misc]
+    monkeypatch.setattr(Mlp, "min_tokens", 0)
+    monkeypatch.setattr(Mlp, "min_swaps", 0)
     space = Space("the film", [["bad", "very"], ["good"]])
     (scores,) = victim.score([(victim.bind(space), space.singles())])
     hidden = np.array([2 + 30, 5 + 30, 4 + 10]) - 30  # bad film, very film, the good

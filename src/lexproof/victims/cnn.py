@@ -230,3 +230,8 @@ class Cnn(WordVictim):
     kind: ClassVar[str] = "cnn"
     settings_type = CnnSettings
     net_type = CnnNet
+
+    @property
+    def min_swaps(self) -> int:
+        """A single layer is looked up from a table in either way: only many swaps are worth the running maxima."""
+        return 16 if isinstance(self.settings, CnnSettings) and self.settings.layers == 1 else 4

@@ -186,7 +186,11 @@ class Lstm(WordVictim):
     kind: ClassVar[str] = "lstm"
     settings_type = LstmSettings
     net_type = LstmNet
-    min_swaps: ClassVar[int] = 16
+
+    @property
+    def min_swaps(self) -> int:
+        """Replaying goes token by token, which few swaps do not fill."""
+        return 16
 
 
 class BiLstm(WordVictim):
@@ -195,4 +199,8 @@ class BiLstm(WordVictim):
     kind: ClassVar[str] = "bilstm"
     settings_type = BiLstmSettings
     net_type = BiLstmNet
-    min_swaps: ClassVar[int] = 16
+
+    @property
+    def min_swaps(self) -> int:
+        """Replaying goes token by token, which few swaps do not fill."""
+        return 16

@@ -89,4 +89,8 @@ class Mlp(WordVictim):
     kind: ClassVar[str] = "mlp"
     settings_type = MlpSettings
     net_type = MlpNet
-    min_tokens: ClassVar[int] = 8000
+
+    @property
+    def min_tokens(self) -> int:
+        """Full evaluation is cheap: only long texts with many swaps are worth the preparation."""
+        return 8000

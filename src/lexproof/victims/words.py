@@ -42,12 +42,6 @@ class WordVictim(Victim):
     settings_type: ClassVar[type[WordSettings]]
     net_type: ClassVar[Any]
     has_gradients: ClassVar[bool] = True
-    min_swaps: ClassVar[int] = 4
-    """Swaps a base from which evaluating the changes was measured to be quicker than evaluating in full, …"""
-
-    min_tokens: ClassVar[int] = 0
-    """… provided that full evaluation would read at least so many words."""
-
     rounding: float = 1e-5
 
     def __init__(
@@ -164,6 +158,16 @@ class WordVictim(Victim):
     def _check_bound(self, bound: WordBound) -> None:
         if bound.vocabulary is not self.vocabulary or bound.max_length != self.settings.max_length:
             raise InputError(f"expected a space bound by {self.name!r}, got one bound by another victim; bind it again")
+
+    @property
+    def min_swaps(self) -> int:
+        """Swaps a base from which evaluating what they change was measured to be quicker than evaluating in full, …"""
+        return 4
+
+    @property
+    def min_tokens(self) -> int:
+        """… provided that full evaluation would read at least so many words."""
+        return 0
 
     def _token_swaps(self, bound: Bound, points: Points) -> TokenSwaps | None:
         """Single swaps to be evaluated by what they change, or None."""
