@@ -26,7 +26,8 @@ def one(model: str, data: str, split: str, count: int) -> None:
         summary = lp.audit(victim, texts, labels, out=f"{folder}/run").summary
         seconds = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"texts": count, "ms_per_text": 1000 * seconds / count, "peak_mib": peak, "aua": summary["aua"]["value"]}))
+    figures = {"texts": count, "ms_per_text": 1000 * seconds / count, "peak_mib": peak, "aua": summary["aua"]["value"]}
+    print(json.dumps(figures))
 
 
 def main() -> None:
@@ -41,8 +42,8 @@ def main() -> None:
         one(given.model, given.data, given.split, given.one)
         return
     for count in given.counts:
-        command = [sys.executable, __file__, given.model, "--data", given.data, "--split", given.split, "--one", str(count)]
-        subprocess.run(command, check=True)
+        options = ["--data", given.data, "--split", given.split, "--one", str(count)]
+        subprocess.run([sys.executable, __file__, given.model, *options], check=True)
 
 
 if __name__ == "__main__":

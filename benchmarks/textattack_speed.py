@@ -3,8 +3,8 @@
 TextAttack: Attack(UntargetedClassification, RepeatModification + StopwordModification, table swap, GreedyWordSwapWIR
 "delete").  Lexproof: TextFooler(hide="deleted", bonus=False, prefer="harmful") on a space without a limit on swaps.
 Prints, for each tool, success, mean swaps, mean queries and milliseconds a text, split into model and everything else;
-then on how many texts the two agree (status, number of swaps, and scores of the witness: substitutes that the model does
-not know look alike to it, and TextAttack picks among them in an order that changes from run to run), and the ratio.
+then on how many texts the two agree (status, number of swaps, and scores of the witness: substitutes that the model
+does not know look alike to it, and TextAttack picks among them in an order that changes from run to run); the ratio.
 
 usage: textattack_speed.py MODEL_FOLDER TABLE.json [--data mr] [--limit 200] [--threads 2]
 Needs textattack 0.3.10 in the same environment, and NLTK_DATA with stopwords, averaged_perceptron_tagger and

@@ -33,8 +33,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "table.json").write_text(json.dumps({"fun": ["dull", "bright"], "good": ["poor", "fine"]}))
-    rows = [("a fun film", "positive"), ("a good plot", "positive"), ("a plain story", "positive"), ("dull", "positive")]
-    (tmp_path / "texts.csv").write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    texts = ["a fun film", "a good plot", "a plain story", "dull"]
+    (tmp_path / "texts.csv").write_text("text,label\n" + "".join(f"{text},positive\n" for text in texts))
     return tmp_path
 
 
@@ -55,8 +55,8 @@ def test_find_one_text(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = call(capsys, "find", "a fun film", "--json", *MODEL_OPTIONS)
     assert (status, err) == (0, "")
     (record,) = records(out)
-    keys = "text label predicted answer swaps witness changed queries seconds seed".split()
-    assert set(keys) <= record.keys()
+    keys = {"text", "label", "predicted", "answer", "swaps", "witness", "changed", "queries", "seconds", "seed"}
+    assert keys <= record.keys()
     assert (record["answer"], record["swaps"], record["witness"]) == ("broken", 1, "a dull film")
     assert record["changed"] == [{"position": 1, "old": "fun", "new": "dull"}]
     assert (record["label"], record["predicted"]) == (1, 1)
@@ -81,16 +81,15 @@ def test_answers_for_people(here: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_data_set_gives_a_line_a_text(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = call(
-        capsys, "minimize", "--data", "texts.csv", "--json", "--max-share", "1", "--out", "answers.jsonl", *MODEL_OPTIONS
-    )
+    arguments = ["minimize", "--data", "texts.csv", "--max-share", "1", "--out", "answers.jsonl", *MODEL_OPTIONS]
+    status, out, _ = call(capsys, *arguments, "--json")
     assert status == 0
     found = {record["text"]: record for record in records(out)}
     assert {text: (r["lower"], r["upper"]) for text, r in found.items()} == {
         "a fun film": (1, 1), "a good plot": (1, 1), "a plain story": (1, None), "dull": (0, 0),
     }  # fmt: skip
     assert (here / "answers.jsonl").read_text() == out
-    status, _, err = call(capsys, "minimize", "--data", "texts.csv", "--out", "answers.jsonl", *MODEL_OPTIONS)
+    status, _, err = call(capsys, *arguments)
     assert status == 2
     assert "expected --out to be a new file" in err
 
@@ -192,7 +191,7 @@ def test_bad_rows_are_reported_and_the_rest_is_audited(here: Path, capsys: pytes
         '{"text": "a fun film", "label": "positive"}\nnot json\n{"text": "a good plot", "label": "neutral"}\n'
         '{"label": "positive"}\n{"text": "a good plot", "label": 1}\n'
     )
-    status, out, err = call(capsys, "audit", "--data", "mixed.jsonl", "--out", "run", *MODEL_OPTIONS)
+    status, _, err = call(capsys, "audit", "--data", "mixed.jsonl", "--out", "run", *MODEL_OPTIONS)
     assert status == 0
     assert "3 rows left out, the first at line 2" in err
     summary = json.loads((here / "run" / "summary.json").read_text())
@@ -235,7 +234,8 @@ def test_train(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
              for word, name in (("good", "positive"), ("bad", "negative"))]  # fmt: skip
     (here / "train.jsonl").write_text("\n".join(lines))
     arguments = ["train", "cnn", "--data", "train.jsonl", "--test", "train.jsonl", "--epochs", "30", "--out", "toy"]
-    status, out, err = call(capsys, *arguments, "--set", "filters=8", "--set", "widths=1,2", "--learning-rate", "0.02", "--json")
+    small = ["--set", "filters=8", "--set", "widths=1,2", "--learning-rate", "0.02"]
+    status, out, err = call(capsys, *arguments, *small, "--json")
     assert status == 0, err
     (record,) = records(out)
     assert record["test_accuracy"] == 1.0
