@@ -73,7 +73,7 @@ def textattack_side(victim, texts, labels, table):
         def _get_replacement_words(self, word):
             return table.get(word.lower(), [])
 
-    wrapper = Timed(victim.model, victim.tokenizer) if victim.kind == "transformer" else Words()
+    wrapper = Timed(victim.model, victim.encoder.tokenizer) if victim.kind == "transformer" else Words()
     attack = Attack(
         UntargetedClassification(wrapper),
         [RepeatModification(), StopwordModification()],

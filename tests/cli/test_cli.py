@@ -208,12 +208,26 @@ def test_list(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert status == 0
 
 
+def test_a_mistake_leaves_no_run_folder_behind(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = call(capsys, "audit", "--data", "texts.csv", "--attack", "nothing", "--out", "run", *MODEL_OPTIONS)
+    assert status == 2
+    assert "unknown attack 'nothing'" in err
+    assert not (here / "run").exists()
+
+
+def test_list_shows_brackets(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = call(capsys, "list", "candidates")
+    assert "word: [substitutes]" in out
+
+
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call(capsys, "doctor", "--json")
     assert status == 0
     found = {record["what"]: record for record in records(out)}
     assert found["numpy"]["ok"]
     assert found["embedded models"]["found"] == "movies-cnn"
+    assert all("\\" not in record["remedy"] for record in found.values())
     status, out, _ = call(capsys, "doctor")
     assert "torch" in out
 

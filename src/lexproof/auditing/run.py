@@ -22,7 +22,7 @@ from lexproof.auditing.settings import Settings
 from lexproof.auditing.summary import summarize
 from lexproof.engine import Engine
 from lexproof.errors import InputError, ModelError
-from lexproof.questions import Item, answer_all
+from lexproof.questions import Item, answer_all, resolve_attack
 from lexproof.space import Candidates, Space
 from lexproof.text import Input, Text
 from lexproof.victims.base import Victim
@@ -120,7 +120,8 @@ class Run:
 
 
 def start(subject: Subject, settings: Settings, folder: Path | None, *, resume: bool, overwrite: bool) -> Run:
-    """Open the run folder before anything is computed, so that a mistake costs nothing."""
+    """Open the run folder before anything is computed, so that a mistake costs nothing and leaves nothing behind."""
+    resolve_attack(settings.attack, subject.victim)
     identity = subject.identity(settings)
     config = {
         "format": 1,

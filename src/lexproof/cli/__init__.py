@@ -44,7 +44,7 @@ class _Verbs(click.Group):
         return command
 
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="lexproof")
 def cli() -> None:
     """How robust is a text classifier when words are swapped?  Find, minimize, prove, count."""

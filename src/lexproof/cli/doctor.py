@@ -11,6 +11,7 @@ from importlib.util import find_spec
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from lexproof.cli.options import emit, json_option
 from lexproof.data.named import names
@@ -54,8 +55,8 @@ def doctor(as_json: bool) -> None:
     for heading in ("", "what", "found", "for", "to get it"):
         table.add_column(heading, overflow="fold")
     for finding in findings:
-        mark = "[green]✓[/]" if finding.ok else "[yellow]–[/]"
-        table.add_row(mark, finding.what, finding.found, finding.purpose, finding.remedy)
+        mark = Text("✓", "green") if finding.ok else Text("–", "yellow")
+        table.add_row(mark, *map(Text, (finding.what, finding.found, finding.purpose, finding.remedy)))
     console = Console(highlight=False)
     console.print(f"lexproof {version('lexproof')}, Python {platform.python_version()}, {os.cpu_count()} cores")
     console.print(table)
@@ -65,7 +66,7 @@ def _packages() -> list[Finding]:
     findings = []
     for module, distribution, extra, purpose in _PACKAGES:
         present = find_spec(module) is not None
-        remedy = "" if present else f"pip install 'lexproof\\[{extra}]'"
+        remedy = "" if present else f"pip install 'lexproof[{extra}]'"
         findings.append(Finding(distribution, present, _version(distribution) if present else "", purpose, remedy))
     return findings
 

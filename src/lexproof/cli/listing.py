@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from lexproof.cli.options import emit, json_option
 from lexproof.registry import KINDS, entries
@@ -26,5 +27,5 @@ def listing(kind: str, as_json: bool) -> None:
     for heading in ("name", "what it does", "cost", "reference", "extra"):
         table.add_column(heading, overflow="fold")
     for entry in found.values():
-        table.add_row(entry.name, entry.summary, entry.cost, entry.reference, entry.extra)
+        table.add_row(*map(Text, (entry.name, entry.summary, entry.cost, entry.reference, entry.extra)))
     Console(highlight=False).print(table)
