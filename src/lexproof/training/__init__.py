@@ -79,7 +79,7 @@ def _train_transformer(
     options: dict[str, Any],
 ) -> Transformer:
     require("torch", "transformers", "training a transformer")
-    from lexproof.victims.transformer_training import Recipe, train_transformer
+    from lexproof.training.transformer import Recipe, train_transformer
 
     body = options.pop("body", None)
     recipe = Recipe(**known_options(options, {field.name for field in fields(Recipe)} - {"seed"}), seed=seed)

@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lexproof.errors import InputError, ModelError, require
 from lexproof.text import Input
+from lexproof.training.loop import Progress
 from lexproof.victims.transformer import Transformer
 from lexproof.victims.transformer_folder import is_offline, quiet
 
@@ -30,16 +31,6 @@ Labelled = tuple[Sequence[Input], Sequence[int]]
 _LARGEST_NORM = 1.0  # of a step's gradient
 _BUCKET = 50  # batches that are sorted by length together
 _NO_DECAY = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
-
-
-class Progress(Protocol):
-    """Is told of each step of training, for instance to draw a bar."""
-
-    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        """Step `step` of `steps` (over all epochs) had this loss."""
-
-    def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
-        """An epoch ended with this mean loss and, given validation texts, this accuracy on them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from lexproof import registry
+from lexproof.data.vectors import Matrix, read_vectors
 from lexproof.errors import InputError
 from lexproof.text import Input
 from lexproof.training import Labelled, Vectors, known_options
 from lexproof.training.loop import Progress, Recipe, bucketed, fit
-from lexproof.training.vectors import Matrix, read_vectors, vectors_for
+from lexproof.training.vectors import vectors_for
 from lexproof.victims.vocabulary import PAD, UNKNOWN, Vocabulary
 from lexproof.victims.word_rows import Index, Rows
 from lexproof.victims.words import WordVictim
