@@ -49,8 +49,6 @@ class Fields:
 def _checked(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise DataError(f"expected {name!r} to be a string, got {type(value).__name__}")
-    if "\0" in value:
-        raise DataError(f"NUL character in {name!r}")
     try:
         value.encode()
     except UnicodeEncodeError as error:
