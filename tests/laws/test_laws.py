@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 from tables import KINDS, SLOW, VICTIMS, space_of
 
 import lexproof as lp
@@ -247,6 +250,40 @@ def test_edges(victim: Victim, edge: str) -> None:
     assert (share.value > 0) == (exact is not None)
     wrong = (label + 1) % victim.classes
     assert lp.minimize(victim, space, wrong).upper == 0
+
+
+# ---------------------------------------------------------------------- 6 coverage
+
+
+@pytest.mark.parametrize("interval", ["clopper-pearson", "hoeffding"])
+def test_coverage(victim: Victim, interval: Literal["clopper-pearson", "hoeffding"]) -> None:
+    runs, confidence = (30 if victim.kind in SLOW else 120), 0.9
+    space = next(s for s in map(space_of, range(100)) if 60 <= s.size <= 2000)
+    label = prediction(victim, space)
+    truth = float((victim.predict(space.render(space.points())) != label).mean())
+    covered = 0
+    for seed in range(runs):
+        share = lp.count(victim, space, label, samples=40, confidence=confidence, interval=interval, seed=seed)
+        assert isinstance(share, lp.Share)
+        assert share.method == interval
+        covered += share.low <= truth <= share.high
+    assert covered >= runs * confidence - 3 * np.sqrt(runs * confidence * (1 - confidence))
+
+
+# ---------------------------------------------------------------------- 7 space
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_space(seed: int) -> None:
+    space = space_of(seed)
+    points = space.points()
+    assert space.size == len(list(space)) == len(points)
+    assert len(set(map(bytes, points))) == len(points)  # unranking is a bijection
+    assert all(space.contains(point) for point in points)
+    draws = space.sample(np.random.default_rng(seed), 30 * len(points))
+    counts = np.unique(np.concatenate([points, draws]), axis=0, return_counts=True)[1] - 1
+    assert len(counts) == len(points)
+    assert len(counts) == 1 or chisquare(counts).pvalue > 1e-5
 
 
 # ---------------------------------------------------------------------- 8 determinism
