@@ -134,6 +134,7 @@ def test_fail_under(here: Path, capsys: pytest.CaptureFixture[str], threshold: s
 BAD = {
     "missing file": (["audit", "--data", "nowhere.csv"], "nowhere.csv"),
     "missing column": (["audit", "--data", "texts.csv", "--text-column", "body"], "body"),
+    "missing label column": (["audit", "--data", "texts.csv", "--label-column", "stars"], "stars"),
     "both": (["audit", "--resume", "--overwrite"], "expected --resume or --overwrite, got both"),
     "threshold": (["audit", "--fail-under", "robust=1"], "expected --fail-under SHARE or METRIC=SHARE"),
     "share": (["audit", "--max-share", "0"], "in (0, 1], got 0"),
@@ -213,6 +214,23 @@ def test_a_mistake_leaves_no_run_folder_behind(here: Path, capsys: pytest.Captur
     assert status == 2
     assert "unknown attack 'nothing'" in err
     assert not (here / "run").exists()
+
+
+def test_a_run_that_answers_nothing_leaves_nothing_in_the_way(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["audit", "--data", "texts.csv", "--out", "run", "--candidates", "table:table.json", "--model"]
+    status, _, _ = call(capsys, *arguments, "model.py:broken")
+    assert status == 2
+    assert not (here / "run").exists()
+    status, _, _ = call(capsys, *arguments, "model.py:score")
+    assert status == 0
+
+
+def test_without_labels_the_model_is_gold_and_says_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "plain.csv").write_text("text\na fun film\na dull film\n")
+    status, out, err = call(capsys, "audit", "--data", "plain.csv", *MODEL_OPTIONS)
+    assert status == 0
+    assert "the model's own predictions count as gold" in err
+    assert "clean accuracy   100.0%" in out
 
 
 def test_list_shows_brackets(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

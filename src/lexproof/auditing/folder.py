@@ -84,6 +84,16 @@ class RunFolder:
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._database.close()
 
+    def abandon(self) -> None:
+        """Close a run that failed; one without any answer leaves nothing behind that would stand in the way."""
+        empty = next(self.records(), None) is None
+        self.close()
+        if self.folder is not None and empty:
+            for name in _FILES:
+                (self.folder / name).unlink(missing_ok=True)
+            if not any(self.folder.iterdir()):
+                self.folder.rmdir()
+
 
 def open_run(folder: Path) -> RunFolder:
     """An existing run, whatever its configuration, to be read."""

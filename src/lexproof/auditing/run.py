@@ -105,9 +105,12 @@ def audit(
     run = start(subject, settings or Settings(), None if out is None else Path(out), resume=resume, overwrite=overwrite)
     try:
         examine(run, subject, progress)
-        return Audit(finish(run, subject), tuple(run.store.records()), run.store.folder)
-    finally:
-        run.store.close()
+        result = Audit(finish(run, subject), tuple(run.store.records()), run.store.folder)
+    except BaseException:
+        run.store.abandon()
+        raise
+    run.store.close()
+    return result
 
 
 @dataclass(slots=True)

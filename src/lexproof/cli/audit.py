@@ -82,13 +82,17 @@ def _carry_out(run: Run, subject: Subject) -> dict[str, Any]:
     try:
         with progress_bar("audit", len(subject.texts)) as bar:
             examine(run, subject, lambda finished, total, record: bar(finished))
-        return finish(run, subject)
+        summary = finish(run, subject)
     except KeyboardInterrupt:
         finish(run, subject)
         screen.print(f"interrupted; continue with --resume --out {run.store.folder}", markup=False)
-        raise
-    finally:
         run.store.close()
+        raise
+    except BaseException:
+        run.store.abandon()
+        raise
+    run.store.close()
+    return summary
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:

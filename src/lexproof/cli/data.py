@@ -48,11 +48,11 @@ def show(as_json: bool, **options: Any) -> None:
     found = read(
         options["data"] or "demo",
         text=options["text_column"],
-        label=options["label_column"],
+        label=options["label_column"] or "label",
         premise=options["premise_column"],
         limit=options["limit"],
         split=options["split"],
-        require_labels=False,
+        require_labels=options["label_column"] is not None,
     )
     counts = Counter(found.labels or ())
     labels = {found.label_names[label]: count for label, count in sorted(counts.items())}

@@ -64,7 +64,7 @@ data_options = _stack(
     click.option("--data", help="csv, tsv, json, jsonl or parquet file, or the name of a set [default: demo]."),
     click.option("--split", default="test", show_default=True, help="Part of a named set."),
     click.option("--text-column", default="text", show_default=True),
-    click.option("--label-column", default="label", show_default=True),
+    click.option("--label-column", help="[default: label, or the model's own predictions if there is no such column]"),
     click.option("--premise-column", help="Column of the frozen first text of a pair."),
     click.option("--limit", type=click.IntRange(min=1), help="Use the first N texts only."),
 )
@@ -87,17 +87,20 @@ def load_victim(spec: str, labels: str | None) -> Victim:
 
 
 def load_data(options: dict[str, Any], victim: Victim) -> Dataset:
-    """The texts that `--data` names; without labels the victim's own predictions count as gold."""
-    return read(
+    """The texts that `--data` names; without a label column the victim's own predictions count as gold."""
+    data = read(
         options["data"] or "demo",
         text=options["text_column"],
-        label=options["label_column"],
+        label=options["label_column"] or "label",
         premise=options["premise_column"],
         labels=victim.labels,
         limit=options["limit"],
         split=options["split"],
-        require_labels=False,
+        require_labels=options["label_column"] is not None,
     )
+    if data.labels is None:
+        screen.print(f"{data.name} has no column 'label': the model's own predictions count as gold", markup=False)
+    return data
 
 
 def load_subject(options: dict[str, Any], data: Dataset | None = None) -> Subject:
