@@ -5,7 +5,7 @@ import pytest
 
 from lexproof.answers import Bracket, Broken, Certificate, Cost, Minimum, Robust, Share, Unknown, from_json
 from lexproof.errors import InputError, MissingExtra, UnknownName, require
-from lexproof.goal import Goal
+from lexproof.goal import Goal, steady
 from lexproof.space import Change
 
 CERTIFICATE = Certificate(method="enumeration", radius=1, points=5, margin=0.25, rounding=1e-5, victim="v", space="s")
@@ -76,6 +76,28 @@ def test_slack_wants_more_than_rounding() -> None:
     goal = Goal(1, slack=0.2)
     assert goal.reached(SCORES).tolist() == [False, False, False, True]
     assert goal.strict.reached(SCORES).tolist() == [False, True, True, True]
+
+
+@pytest.mark.parametrize("target", [None, 2])
+@pytest.mark.parametrize("slack", [0.0, 1e-5, 0.1])
+def test_reached_is_a_margin_beyond_the_slack(target: int | None, slack: float) -> None:
+    scores = np.random.default_rng(0).random((500, 4)).round(1)  # rounded: many ties
+    goal = Goal(1, target=target, slack=slack)
+    if slack:
+        expected = goal.margin(scores) <= -slack
+    else:
+        expected = scores.argmax(axis=1) == 2 if target else scores.argmax(axis=1) != 1
+    assert (goal.reached(scores) == expected).all()
+    assert 20 < expected.sum() < 480
+
+
+def test_steady_keeps_sixteen_digits() -> None:
+    values = np.array([1.0, 1 + 2**-15, 1 + 2**-16, 1 + 3 * 2**-16, 3e-9, 0.0, -0.75, 1e300])
+    expected = [1.0, 1 + 2**-15, 1.0, 1 + 2**-14, 3e-9, 0.0, -0.75, 1e300]  # halves go to the even neighbor
+    assert steady(values) == pytest.approx(expected, rel=2**-16)
+    assert steady(values)[[0, 1, 2, 3, 5, 6]].tolist() == [expected[k] for k in (0, 1, 2, 3, 5, 6)]
+    assert values[0] == 1.0
+    assert steady(values * (1 + 1e-9)).tolist()[4] == steady(values).tolist()[4]
 
 
 def test_bad_goals() -> None:

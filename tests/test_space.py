@@ -130,6 +130,27 @@ def test_restrict() -> None:
         space.restrict(positions=[4])
 
 
+def test_around_is_the_restricted_space() -> None:
+    def two(text: Text) -> list[list[str]]:
+        return [["x", "y"] for _ in text.words]
+
+    whole = Space("a b c d", two(Text.parse("a b c d")))
+    limits: list[tuple[int | None, float | None]] = [
+        (None, None),
+        (1, None),
+        (None, 0.5),
+        (3, 0.5),
+        (1, 0.75),
+        (9, None),
+    ]
+    for max_swaps, max_share in limits:
+        found = Space.around("a b c d", two, max_swaps=max_swaps, max_share=max_share)
+        assert found.fingerprint == whole.restrict(max_swaps=max_swaps, max_share=max_share).fingerprint
+    assert [Space.around("a b c d", two, *limit).max_swaps for limit in limits] == [4, 1, 2, 2, 1, 4]
+    with pytest.raises(InputError, match="expected max_swaps >= 0, got -1"):
+        Space.around("a b", two, max_swaps=-1)
+
+
 @pytest.mark.parametrize(
     ("words", "share", "swaps"), [(10, 0.25, 2), (3, 0.25, 1), (100, 0.29, 29), (0, 0.5, 0), (20, 1.0, 20)]
 )
@@ -193,8 +214,14 @@ def test_singles_and_keys() -> None:
     singles = space.singles()
     assert [space.text(point) for point in singles.dense()] == ["x b c", "y b c", "a b z"]
     base = np.array([2, 0, 1], np.int32)
+    assert [space.text(point) for point in space.singles(base, [0]).dense()] == ["x b z", "y b z"]
+    assert [space.text(point) for point in space.singles(base, [2, 0]).dense()] == ["y b z", "x b z", "y b z"]
+    assert len(space.singles(base, [1])) == len(space.singles(base, [])) == 0
+    assert base.tolist() == [2, 0, 1]
     swaps = Swaps.of(base, np.array([0, 2, 0, 1]), np.array([1, 0, MASKED, DELETED]))
     assert keys(swaps) == keys(swaps.dense())
+    two = Swaps(np.stack([base, space.origin]), np.array([1, 0, 1]), np.array([0, 1, 2]), np.array([1, 0, 1]))
+    assert keys(two) == keys(two.dense())
     assert (zobrist(swaps) == zobrist(swaps.dense())).all()
     assert (dense(swaps[1:3]) == swaps.dense()[1:3]).all()
 

@@ -83,7 +83,7 @@ class Clock:
 class Engine:
     """Drives searches over one victim, `width` texts at a time and at most `max_rows` points a model call."""
 
-    def __init__(self, victim: Victim, *, width: int = 64, max_rows: int = 16_384, max_cells: int = 8_000_000) -> None:
+    def __init__(self, victim: Victim, *, width: int = 128, max_rows: int = 16_384, max_cells: int = 8_000_000) -> None:
         self.victim = victim
         self.width = width
         self.max_rows = max_rows
@@ -205,7 +205,9 @@ class _Running:
             return None
         if self.limits.max_queries is not None:
             room = min(room, self.limits.max_queries - self.queries)
-        points = self._todo[self._done : self._done + room]
+        points = self._todo
+        if self._done or len(points) > room:
+            points = points[self._done : self._done + room]
         bound = Bound(self.space) if self._as_text else self._bound
         return bound, points
 
@@ -274,6 +276,8 @@ class _Running:
             self._memory.rows.extend(part)
         if not self._places:
             return np.empty((0, self.victim.classes))
+        if len(self._parts) == 1 and len(self._parts[0]) == len(self._places):
+            return self._parts[0]  # nothing was asked twice
         rows = self._memory.rows
         return np.array([rows[place] for place in self._places])
 
@@ -296,11 +300,13 @@ class _Running:
 
     def _watch(self, points: Points, scores: FloatArray) -> None:
         """Remember the flip with the fewest swaps; the first one scored among equals."""
-        flips = np.flatnonzero(self.goal.reached(scores))
+        flips = self.goal.reached(scores).nonzero()[0]
+        if isinstance(points, Swaps) and len(flips):
+            flips = flips[points.choices[flips] >= 0]
         if not len(flips):
             return
         flipped = points[flips].dense() if isinstance(points, Swaps) else dense(points)[flips]
-        swaps = np.count_nonzero(flipped, axis=1)
+        swaps = (flipped != 0).sum(axis=1)
         swaps[(flipped < 0).any(axis=1)] = self.space.n + 1  # probes are not texts of the space
         limit = self.space.max_swaps if self.best is None else int(np.count_nonzero(self.best)) - 1
         for place in np.argsort(swaps, kind="stable"):

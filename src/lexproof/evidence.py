@@ -16,6 +16,7 @@ from lexproof.errors import EvidenceError, InputError
 from lexproof.goal import Goal
 from lexproof.points import FloatArray, IntArray
 from lexproof.space import Change, Space
+from lexproof.text import Input
 from lexproof.victims.base import Victim
 
 
@@ -38,12 +39,12 @@ def check_flips(victim: Victim, claims: Sequence[Claimed | None]) -> list[Witnes
     Raises EvidenceError if a point is not in its space or is no flip.
     """
     inputs = [claim[0].render(claim[2][None])[0] for claim in claims if claim is not None]
-    rows = iter(victim.scores(inputs)[:, None] if inputs else ())
-    return [None if claim is None else _witness(*claim, next(rows)) for claim in claims]
+    rows = iter(zip(inputs, victim.scores(inputs)[:, None], strict=True) if inputs else ())
+    return [None if claim is None else _witness(*claim, *next(rows)) for claim in claims]
 
 
-def _witness(space: Space, goal: Goal, point: IntArray, scores: FloatArray) -> Witness | None:
-    text = space.text(point)
+def _witness(space: Space, goal: Goal, point: IntArray, given: Input, scores: FloatArray) -> Witness | None:
+    text = given if isinstance(given, str) else given[1]
     if not space.contains(point):
         raise EvidenceError(f"a claimed witness lies outside the space: {text!r}")
     if goal.strict.reached(scores)[0]:

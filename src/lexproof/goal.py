@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Goal:
     @property
     def strict(self) -> Goal:
         """The goal without slack, as the victim decides it on the text itself."""
-        return replace(self, slack=0.0)
+        return Goal(self.label, self.target)
 
     def check(self, classes: int) -> None:
         """Raise InputError unless both labels are among the classes."""
@@ -36,10 +36,11 @@ class Goal:
 
     def reached(self, scores: FloatArray) -> BoolArray:
         """Which rows are flips by more than the slack, ties decided as the victim does (first largest score)."""
-        if self.slack:
-            return self.margin(scores) <= -self.slack  # a rival leads by more than nothing, so no tie is to be decided
         predicted = scores.argmax(axis=1)
-        return np.asarray(predicted != self.label if self.target is None else predicted == self.target)
+        reached: BoolArray = predicted != self.label if self.target is None else predicted == self.target
+        if self.slack and np.count_nonzero(reached):  # a margin below 0 implies the prediction: no flip is missed
+            reached = self.margin(scores) <= -self.slack
+        return reached
 
     def margin(self, scores: FloatArray) -> FloatArray:
         """Score to spare before the goal could be reached: a tie has margin 0, a flip is never positive."""
@@ -60,5 +61,6 @@ class Goal:
 def steady(values: FloatArray) -> FloatArray:
     """Values to 16 binary digits: what differs by less is noise of the batch it was scored in, and counts as equal."""
     mantissa, exponent = np.frexp(values)
-    rounded: FloatArray = np.ldexp(np.rint(mantissa * 2**16) / 2**16, exponent)
+    mantissa *= 65536.0
+    rounded: FloatArray = np.ldexp(np.rint(mantissa, out=mantissa), exponent - 16)
     return rounded

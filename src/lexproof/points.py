@@ -103,10 +103,19 @@ def keys(points: Points) -> Sequence[int | bytes]:
     if n > _LONG_TEXT:
         hashed: list[int] = zobrist(points).tolist()
         return hashed
+    if isinstance(points, Swaps) and len(points.bases) == 1:
+        return _patched(points)
     rows = np.ascontiguousarray(dense(points), np.int32)
     width = 4 * n
     written = rows.tobytes()
     return [written[at : at + width] for at in range(0, len(written), width)] if n else [b""] * len(rows)
+
+
+def _patched(swaps: Swaps) -> list[bytes]:
+    """The points that swaps of one base lead to, written out."""
+    base, choices = swaps.bases.astype(np.int32).tobytes(), swaps.choices.astype(np.int32).tobytes()
+    places = (4 * swaps.positions).tolist()
+    return [base[:at] + choices[4 * b : 4 * b + 4] + base[at + 4 :] for b, at in enumerate(places)]
 
 
 def zobrist(points: Points) -> NDArray[np.uint64]:

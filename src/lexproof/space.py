@@ -54,6 +54,14 @@ def allowed_swaps(words: int, share: float) -> int:
     return max(1, floor(share * words + 1e-9)) if words else 0
 
 
+def _limit(words: int, max_swaps: int | None, max_share: float | None) -> int | None:
+    """The smaller of a number of swaps and a share of all words, None if neither is given."""
+    if max_share is None:
+        return max_swaps
+    allowed = allowed_swaps(words, max_share)
+    return allowed if max_swaps is None else min(max_swaps, allowed)
+
+
 class Space:
     """Omega_r(x) as a finite, ordered, immutable set of points: by number of swaps, then lexicographically.
 
@@ -69,10 +77,10 @@ class Space:
         predicate: Predicate | None = None,
     ) -> None:
         self.original = Text.parse(text) if isinstance(text, str) else text
-        self.choices = tuple(tuple(options) for options in choices)
+        self.choices = tuple(map(tuple, choices))
         self.predicate = predicate
         _check_choices(self.original, self.choices)
-        self.sizes: NDArray[np.int64] = np.array([len(options) for options in self.choices], np.int64)
+        self.sizes: NDArray[np.int64] = np.array(list(map(len, self.choices)), np.int64)
         if max_swaps is not None and max_swaps < 0:
             raise InputError(f"expected max_swaps >= 0, got {max_swaps}")
         self.strata = Strata(self.sizes, self.n if max_swaps is None else max_swaps)
@@ -90,8 +98,7 @@ class Space:
     ) -> Space:
         """The space that these candidates span around a text, limited to a number or a share of its words."""
         text = Text.parse(text) if isinstance(text, str) else text
-        space = cls(text, candidates(text), None, predicate)
-        return space.restrict(max_swaps=max_swaps, max_share=max_share)
+        return cls(text, candidates(text), _limit(len(text), max_swaps, max_share), predicate)
 
     # ------------------------------------------------------------------ the set
 
@@ -126,10 +133,10 @@ class Space:
         point = np.asarray(point)
         inside = (
             point.shape == (self.n,)
-            and bool(((point >= 0) & (point <= self.sizes)).all())
+            and not np.count_nonzero((point < 0) | (point > self.sizes))
             and int(np.count_nonzero(point)) <= self.max_swaps
         )
-        return inside and self.accepts(point[None])[0].item()
+        return inside and (self.predicate is None or bool(self.accepts(point[None])[0]))
 
     def locate(self, text: Text) -> IntArray | None:
         """The point whose words are those of the text, if there is one (number of swaps not limited)."""
@@ -164,12 +171,10 @@ class Space:
             if outside:
                 raise InputError(f"expected positions from 0 to {self.n - 1}, got {outside[0]}")
             choices = [options if i in kept else () for i, options in enumerate(self.choices)]
-        limits = [self.max_swaps]
-        if max_swaps is not None:
-            limits.append(max_swaps)
-        if max_share is not None:
-            limits.append(allowed_swaps(self.n, max_share))
-        return Space(self.original, choices, min(limits), self.predicate)
+        limit = _limit(self.n, max_swaps, max_share)
+        return Space(
+            self.original, choices, self.max_swaps if limit is None else min(self.max_swaps, limit), self.predicate
+        )
 
     # ------------------------------------------------------------------ points and texts
 
@@ -215,12 +220,16 @@ class Space:
 
     def singles(self, base: IntArray | None = None, positions: Iterable[int] | None = None) -> Swaps:
         """All substitutes at these (by default all) positions, tried one at a time on a base point."""
+        base = self.origin if base is None else np.asarray(base, np.int32)
         at = self.open if positions is None else np.asarray(list(positions), np.int64)
+        if len(at) == 1:
+            choices = np.arange(1, int(self.sizes[at[0]]) + 1, dtype=np.int32)
+            rows = np.zeros(len(choices), np.int32)
+            return Swaps(base[None], rows, rows + at[0].astype(np.int32), choices)
         counts = self.sizes[at]
         starts = np.repeat(np.cumsum(counts) - counts, counts)
-        choices = np.arange(int(counts.sum())) - starts + 1
-        base = self.origin if base is None else np.asarray(base, np.int32)
-        return Swaps.of(base, np.repeat(at, counts).astype(np.int32), choices.astype(np.int32))
+        choices = (np.arange(int(counts.sum())) - starts + 1).astype(np.int32)
+        return Swaps.of(base, np.repeat(at, counts).astype(np.int32), choices)
 
     # ------------------------------------------------------------------ ranges and samples
 
@@ -274,6 +283,8 @@ def _check_choices(text: Text, choices: tuple[tuple[str, ...], ...]) -> None:
     if len(choices) != len(text):
         raise InputError(f"expected substitutes for {len(text)} words, got {len(choices)} lists")
     for word, options in zip(text.words, choices, strict=True):
+        if not options:
+            continue
         if word in options:
             raise InputError(f"expected substitutes other than the word itself, got {word!r} for {word!r}")
         if len(set(options)) != len(options):

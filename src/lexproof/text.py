@@ -36,6 +36,11 @@ def word_pattern(string: str) -> re.Pattern[str]:
     return _ASCII_WORD if string.isascii() else _unicode_word()
 
 
+@cache
+def _splitter(word: re.Pattern[str]) -> re.Pattern[str]:
+    return re.compile(f"({word.pattern})")  # a group keeps the words when gaps are split off
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """Words w_1 … w_n with gaps g_0 … g_n; the surface is g_0 w_1 g_1 … w_n g_n.
@@ -54,13 +59,8 @@ class Text:
     @classmethod
     def parse(cls, surface: str, premise: str | None = None) -> Text:
         """Split a string into words and gaps, losing nothing."""
-        words, gaps, end = [], [], 0
-        for match in word_pattern(surface).finditer(surface):
-            gaps.append(surface[end : match.start()])
-            words.append(match.group())
-            end = match.end()
-        gaps.append(surface[end:])
-        return cls(tuple(words), tuple(gaps), premise)
+        pieces = _splitter(word_pattern(surface)).split(surface)
+        return cls(tuple(pieces[1::2]), tuple(pieces[0::2]), premise)
 
     @classmethod
     def from_words(cls, words: Sequence[str], premise: str | None = None) -> Text:

@@ -58,7 +58,7 @@ class TextFooler:
                 row = rows[0] if self.prefer == "similar" else rows[np.argmax(progress[rows])]
                 point[position] = request.choices[row]
                 return point
-            best = int(np.argmax(progress))
+            best = int(progress.argmax())
             if progress[best] > current:
                 point = point.copy()
                 point[position] = request.choices[best]

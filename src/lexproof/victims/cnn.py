@@ -7,6 +7,7 @@ A text stands between zeros, and no value outside it reaches the next layer: the
 
 A swap changes `width` outputs of the first layer, 2 width - 1 of the second, and so on: only this slab is computed
 again, from the change of its inputs.  The max over the outputs before and after it comes from running maxima.
+The classic is evaluated by `cnn_shallow`, which knows a quicker way for a single layer, and deletions.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from lexproof.errors import InputError
+from lexproof.victims.cnn_shallow import ShallowCnn, ShallowState
 from lexproof.victims.token_table import TokenTable
 from lexproof.victims.word_net import WordNet, WordSettings, mask
 from lexproof.victims.words import WordVictim
@@ -59,10 +61,10 @@ class _Branch(nn.Module):
         super().train(mode)
         return self
 
-    def _reach(self, vectors: Tensor) -> Tensor:
-        """What a token at place t adds to the first layer at places t - right … t + left, one after the other."""
+    def _reach(self) -> Tensor:
+        """Maps a word vector to what the word at place t adds to the first layer at places t - right … t + left."""
         # the output at place t - right reads the token at the far end of its window
-        return vectors @ self.stack[0].weight.flip(2).permute(1, 2, 0).flatten(1)
+        return self.stack[0].weight.flip(2).permute(1, 2, 0).flatten(1)
 
     def outputs(self, embedded: Tensor, inside: Tensor) -> list[Tensor]:
         """Each layer (B, filters, L) before its ReLU, of word vectors (B, dim, L); -inf outside the text.
@@ -113,8 +115,17 @@ class CnnNet(WordNet):
         self.branches = nn.ModuleList(self.parts)
         self.is_flat = settings.pooling == "flatten"
         self.margin = settings.layers * max(settings.widths)  # at least as far as a swap reaches
+        is_shallow = settings.layers == 1 and not self.is_flat
+        self.shallow = ShallowCnn(self.embedding, [part.stack[0] for part in self.parts]) if is_shallow else None
         places = settings.max_length if self.is_flat else 1
         self.last = nn.Linear(len(settings.widths) * places * settings.filters, classes)
+
+    def train(self, mode: bool = True) -> CnnNet:
+        """Enter or leave training; what was looked up before is no longer true."""
+        if self.shallow is not None:
+            self.shallow.clear()
+        super().train(mode)
+        return self
 
     def _weights(self) -> Tensor:
         """The affine layer of a flattening net as (branch, place, filter, class)."""
@@ -139,10 +150,15 @@ class CnnNet(WordNet):
         """Logits of ids; outside training the first layer is looked up instead of multiplied."""
         if self.training:
             return super().forward(ids, lengths)
+        if self.shallow is not None:
+            logits: Tensor = self.last(self.shallow.features(ids, lengths))
+            return logits
         return self._pool([branch.looked_up(ids, lengths)[-1] for branch in self.parts])
 
-    def prepare(self, ids: Tensor, lengths: Tensor) -> _State:
+    def prepare(self, ids: Tensor, lengths: Tensor) -> _State | ShallowState:
         """All layers of each text; running maxima of the last, or the logits."""
+        if self.shallow is not None:
+            return self.shallow.prepare(ids, lengths)
         layers = [branch.looked_up(ids, lengths, self.margin) for branch in self.parts]
         framed = [[layer.transpose(1, 2).contiguous() for layer in stack] for stack in layers]
         if self.is_flat:
@@ -152,8 +168,12 @@ class CnnNet(WordNet):
         before, after = zip(*(_running_maxima(stack[-1]) for stack in framed), strict=True)
         return _State(ids, framed, list(before), list(after), torch.empty(0))
 
-    def swap(self, state: _State, rows: Tensor, positions: Tensor, ids: Tensor) -> Tensor:
+    def swap(self, state: _State | ShallowState, rows: Tensor, positions: Tensor, ids: Tensor) -> Tensor:
         """Logits after single swaps, by the slabs they change."""
+        if isinstance(state, ShallowState):
+            assert self.shallow is not None
+            logits: Tensor = self.last(self.shallow.edit(state, rows, positions, ids))
+            return logits
         old_ids = state.ids[rows, positions]
         slabs = []
         for branch, layers in zip(self.parts, state.layers, strict=True):
@@ -232,6 +252,13 @@ class Cnn(WordVictim):
     net_type = CnnNet
 
     @property
+    def reads_deletions(self) -> bool:
+        """A single layer with max-pool does."""
+        return isinstance(self.net, CnnNet) and self.net.shallow is not None
+
+    @property
     def min_swaps(self) -> int:
-        """A single layer is looked up from a table in either way: only many swaps are worth the running maxima."""
+        """One layer is looked up from a table in either way; flattened, only many swaps are worth preparing for."""
+        if self.reads_deletions:
+            return 2
         return 16 if isinstance(self.settings, CnnSettings) and self.settings.layers == 1 else 4

@@ -12,38 +12,36 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-Project = Callable[[Tensor], Tensor]
-"""Maps word vectors (T, dim) to rows (T, size)."""
+_ROOM = 4096  # rows at first; memory that was never written to is not taken from the machine
 
 
 class TokenTable:
-    """Rows of `project(embedding[token])` by token; `sources` are the weights they are computed from.
+    """Rows of `embedding[token] @ matrix()` by token; `sources` are the weights that the matrix is made of.
 
     Row 0 is -inf and belongs to no token: what is outside a text never fires, whatever is added to it.
     """
 
-    def __init__(self, embedding: Tensor, project: Project, sources: tuple[Tensor, ...]) -> None:
+    def __init__(self, embedding: Tensor, matrix: Callable[[], Tensor], sources: tuple[Tensor, ...]) -> None:
         self._embedding = embedding
-        self._project = project
+        self._make = matrix
         self._sources = (embedding, *sources)
-        self._state: tuple[tuple[int, int], ...] = ()
-        self._slots = torch.empty(0, dtype=torch.int64)
-        self._rows = torch.empty(0, 0)
-        self._count = 0
+        self.clear()
 
     def clear(self) -> None:
         """Forget all rows."""
-        self._state = ()
+        self._state: tuple[tuple[int, int], ...] = ()
+        self._matrix = self._rows = torch.empty(0, 0)
+        self._slots = torch.empty(0, dtype=torch.int64)
+        self._count = 0
 
     def slots(self, ids: Tensor) -> Tensor:
         """The row number of each token, of the same shape as `ids`."""
         state = tuple((source.data_ptr(), source._version) for source in self._sources)
         if state != self._state:
-            self._state, self._count, self._rows = state, 1, torch.empty(0, 0)
-            self._slots = torch.full((len(self._embedding),), -1, dtype=torch.int64)
+            self._begin(state)
         slots = self._slots[ids]
-        if bool((slots < 0).any()):
-            self._fill(torch.unique(ids[slots < 0]))
+        if slots.numel() and int(slots.min()) < 0:
+            self._fill(torch.unique(ids[slots < 0]).long())
             slots = self._slots[ids]
         return slots
 
@@ -52,15 +50,19 @@ class TokenTable:
         """All rows filled in so far (and room for more): look up slots that were asked for before."""
         return self._rows
 
+    def _begin(self, state: tuple[tuple[int, int], ...]) -> None:
+        self._state, self._count = state, 1
+        self._matrix = self._make()
+        self._slots = torch.full((len(self._embedding),), -1, dtype=torch.int64)
+        self._rows = torch.empty(min(_ROOM, len(self._embedding) + 1), self._matrix.shape[1])
+        self._rows[0] = -torch.inf
+
     def _fill(self, tokens: Tensor) -> None:
-        new = self._project(self._embedding[tokens.long()])
-        need = self._count + len(new)
+        need = self._count + len(tokens)
         if need > len(self._rows):
-            grown = torch.zeros(max(need, 2 * len(self._rows), 256), new.shape[1])
-            grown[0] = -torch.inf
-            if len(self._rows):
-                grown[: self._count] = self._rows[: self._count]
+            grown = torch.empty(max(need, 2 * len(self._rows)), self._rows.shape[1])
+            grown[: self._count] = self._rows[: self._count]
             self._rows = grown
-        self._rows[self._count : need] = new
-        self._slots[tokens.long()] = torch.arange(self._count, need)
+        torch.mm(self._embedding[tokens], self._matrix, out=self._rows[self._count : need])
+        self._slots[tokens] = torch.arange(self._count, need)
         self._count = need

@@ -13,9 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from itertools import repeat
+from operator import or_
+
+import numpy as np
 
 from lexproof.errors import InputError
+from lexproof.points import DELETED, MASKED, IntArray
 from lexproof.text import Input, word_pattern
 
 PAD, UNKNOWN, SEPARATOR = 0, 1, 2
@@ -23,9 +28,14 @@ SPECIALS = ("<pad>", "<unk>", "<sep>")
 """Ids 0 to 2: filler after the end of a text, a word not in the list, the border between premise and hypothesis."""
 
 _MEMORY = 200_000  # distinct strings whose tokens are remembered; audits meet the same substitutes again and again
+_PLACES = 20_000  # distinct words with their substitutes that are remembered
+
+GONE, MANY = -1, -2
+"""In place of an id: nothing, and anything but one token."""
 
 OUTSIDE, IN_WORD, AFTER_JOINER = 1, 2, 4  # states at a cut, as bits of a set
 _EDGES = (OUTSIDE, IN_WORD, AFTER_JOINER)
+_PLAIN = (IN_WORD, 0, 0)  # how the ends of a string of ASCII letters and digits behave, which is one token
 
 
 @cache
@@ -62,9 +72,11 @@ class Piece:
 
 
 def _ends(string: str, alone: list[str]) -> tuple[int, int, int]:
-    # the tokenizer itself is asked, on the string with a letter or a joined letter put before or after it
     if not string:
         return _EDGES
+    if string.isascii() and string.isalnum():
+        return _PLAIN
+    # the tokenizer itself is asked, on the string with a letter or a joined letter put before or after it
     if _raw_tokens(string + "'a") != [*alone, "'", "a"]:
         end = IN_WORD
     elif _raw_tokens(string + "a") != [*alone, "a"]:
@@ -79,18 +91,71 @@ def _ends(string: str, alone: list[str]) -> tuple[int, int, int]:
     return end, after_word, after_joiner
 
 
-def may_join(places: Iterable[Iterable[Piece]]) -> bool:
+def _joins(alternatives: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
+    """By the set of states before a place: the set of states after it, or 0 if a token may run across its left cut."""
+    reached, distinct = [0], set(alternatives)
+    for states in range(1, sum(_EDGES) + 1):
+        after = [end for ends in distinct for state, end in zip(_EDGES, ends, strict=True) if states & state]
+        reached.append(reduce(or_, after) if all(after) else 0)
+    return tuple(reached)
+
+
+_PLAIN_JOINS = _joins([_PLAIN])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A word with its substitutes, choice 0 being the word itself.
+
+    `table` has a column for each of DELETED, MASKED, 0, 1, …: the number of tokens, the token (GONE, or MANY unless
+    it is one), and the first choice with the same tokens.
+    """
+
+    original: tuple[int, ...]  # tokens of choice 0
+    table: IntArray  # (3, choices + 2)
+    joins: tuple[int, ...]
+    is_distinct: bool  # no two choices have the same tokens
+    odd: dict[int, tuple[int, ...]]  # tokens of each choice that is not one token
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece]) -> Place:
+        """The place where one of these pieces stands."""
+        runs = [piece.ids for piece in pieces]
+        seen: dict[tuple[int, ...], int] = {}
+        table = [
+            [0, 1, *map(len, runs)],
+            [GONE, UNKNOWN, *[run[0] if len(run) == 1 else MANY for run in runs]],
+            [DELETED, MASKED, *map(seen.setdefault, runs, range(len(runs)))],
+        ]
+        odd = {choice: run for choice, run in enumerate(runs) if len(run) != 1}
+        joins = _joins([piece.ends for piece in pieces])
+        return cls(runs[0], np.array(table, np.int32), joins, len(seen) == len(runs), odd)
+
+    @classmethod
+    def plain(cls, tokens: Sequence[int]) -> Place:
+        """The place where one of these tokens stands, each of them a string of ASCII letters and digits."""
+        choices = range(len(tokens))
+        seen: dict[int, int] = {}
+        table = [
+            [0, 1, *repeat(1, len(tokens))],
+            [GONE, UNKNOWN, *tokens],
+            [DELETED, MASKED, *map(seen.setdefault, tokens, choices)],
+        ]
+        return cls((tokens[0],), np.array(table, np.int32), _PLAIN_JOINS, len(seen) == len(tokens), {})
+
+    def runs(self) -> list[tuple[int, ...]]:
+        """The tokens of DELETED, MASKED, 0, 1, …"""
+        single: list[int] = self.table[1, 2:].tolist()
+        return [(), (UNKNOWN,), *(self.odd.get(choice, (token,)) for choice, token in enumerate(single))]
+
+
+def may_join(places: Iterable[Place]) -> bool:
     """Whether the tokens of the joined string are those of its pieces, however one piece is chosen at each place."""
     states = OUTSIDE
-    for alternatives in places:
-        reached = 0
-        for ends in {piece.ends for piece in alternatives}:
-            for state, end in zip(_EDGES, ends, strict=True):
-                if states & state:
-                    if not end:
-                        return False
-                    reached |= end
-        states = reached
+    for place in places:
+        states = place.joins[states]
+        if not states:
+            return False
     return True
 
 
@@ -106,6 +171,7 @@ class Vocabulary:
         if taken := [word for word in SPECIALS if word in self._ids]:
             raise InputError(f"expected words other than {', '.join(SPECIALS)}, got {taken[0]!r}; they are added")
         self._memory: dict[str, Piece] = {}
+        self._places: dict[tuple[str, tuple[str, ...]], Place] = {}
 
     @classmethod
     def of(cls, inputs: Iterable[Input], size: int | None = None, extra: Iterable[str] = ()) -> Vocabulary:
@@ -151,6 +217,24 @@ class Vocabulary:
                 self._memory.clear()
             self._memory[string] = known
         return known
+
+    def places(self, words: Iterable[str], options: Iterable[tuple[str, ...]]) -> list[Place]:
+        """Each word with its substitutes, remembered for the next time."""
+        known = self._places
+        return [known.get(key) or self._remember(key) for key in zip(words, options, strict=False)]
+
+    def _remember(self, key: tuple[str, tuple[str, ...]]) -> Place:
+        strings = (key[0], *key[1])
+        together = "".join(strings)
+        if together.isascii() and together.isalnum() and all(strings):
+            get = self._ids.get
+            place = Place.plain([get(string.lower(), UNKNOWN) for string in strings])
+        else:
+            place = Place.of([self.piece(string) for string in strings])
+        if len(self._places) >= _PLACES:
+            self._places.clear()
+        self._places[key] = place
+        return place
 
     def encode_input(self, text: Input, max_length: int) -> list[int]:
         """What a model reads: tokens, those of a pair around `<sep>`, cut at `max_length`; never empty."""

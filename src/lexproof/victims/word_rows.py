@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import overload
 
 import numpy as np
@@ -25,8 +26,7 @@ class Rows(Sequence[IntArray]):
     def of(cls, sequences: Sequence[Sequence[int] | IntArray]) -> Rows:
         """Rows from separate sequences."""
         lengths = np.array([len(sequence) for sequence in sequences], np.int64)
-        flat = np.concatenate(sequences) if sequences else np.empty(0)
-        return cls(flat.astype(np.int32, copy=False), lengths)
+        return cls(np.fromiter(chain.from_iterable(sequences), np.int32, int(lengths.sum())), lengths)
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
@@ -47,7 +47,10 @@ class Rows(Sequence[IntArray]):
     def __getitem__(self, index: slice) -> Rows: ...
     def __getitem__(self, index: int | slice) -> IntArray | Rows:
         if isinstance(index, slice):
-            return Rows.of([self[b] for b in range(*index.indices(len(self)))])
+            chosen = [self[b] for b in range(*index.indices(len(self)))]
+            return Rows(
+                np.concatenate([np.empty(0, np.int32), *chosen]), np.array([len(row) for row in chosen], np.int64)
+            )
         index = range(len(self))[index]
         start = int(self.lengths[:index].sum())
         return self.ids[start : start + int(self.lengths[index])]

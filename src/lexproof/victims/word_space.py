@@ -12,18 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from functools import cached_property
+from itertools import chain, repeat
 
 import numpy as np
 
 from lexproof.errors import InputError
-from lexproof.points import DELETED, MASKED, BoolArray, IntArray, Points, Swaps
+from lexproof.points import MASKED, IntArray, Points, Swaps
 from lexproof.space import Space
 from lexproof.victims.base import Bound
-from lexproof.victims.vocabulary import SEPARATOR, UNKNOWN, Piece, Vocabulary, may_join, spans
+from lexproof.victims.vocabulary import SEPARATOR, UNKNOWN, Vocabulary, may_join, spans
 from lexproof.victims.word_rows import Index, Rows
+from lexproof.victims.word_swaps import Columns, TokenSwaps, outside
 
 _PROBES = 2  # runs before that of the original word: deleted, masked
+_NO_WORDS = np.empty((3, 0), np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +38,6 @@ class Layout:
     ends: Index  # (B, n)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenSwaps:
-    """Single swaps as single-token changes of base rows: `bases[base[b]]` with token `position[b]` set to `id[b]`.
-
-    `rest` marks the swaps that change the number of tokens or more than one; they have no entry here.
-    """
-
-    bases: Rows
-    base: Index
-    position: Index
-    id: IntArray
-    rest: BoolArray
-
-
 class WordBound(Bound):
     """A space as token runs."""
 
@@ -57,93 +46,119 @@ class WordBound(Bound):
         self.vocabulary = vocabulary
         self.max_length = max_length
         text = space.original
-        gaps = [vocabulary.piece(gap) for gap in text.gaps]
-        words = [
-            [vocabulary.piece(word) for word in (original, *options)]
-            for original, options in zip(text.words, space.choices, strict=True)
-        ]
-        self.is_local = may_join(chain([gaps[:1]], *([word, [gap]] for word, gap in zip(words, gaps[1:], strict=True))))
         self._premise = [] if text.premise is None else [*vocabulary.encode(text.premise), SEPARATOR]
-        runs = [(*self._premise, *gaps[0].ids), *(gap.ids for gap in gaps[1:])]
-        first = []
-        for word in words:
-            first.append(len(runs) + _PROBES)
-            runs += [(), (UNKNOWN,), *(piece.ids for piece in word)]
-        self._first: Index = np.array(first, np.int64)  # run of each original word
-        self._run_lengths: Index = np.array([len(run) for run in runs], np.int64)
-        self._run_starts: Index = np.cumsum(self._run_lengths) - self._run_lengths
-        self._pool: IntArray = np.fromiter(chain.from_iterable(runs), np.int32, int(self._run_lengths.sum()))
-        self._alike = self._canonical_choices(words) if self.is_local else None
-        origin = self._layout(space.origin[None])
-        self._origin_ids, self._origin_starts = origin.rows.ids, origin.starts[0]
+        self._gaps = vocabulary.places(text.gaps, repeat(()))
+        self._words = vocabulary.places(text.words, space.choices)
+        self.is_local = may_join(chain(self._gaps[:1], *zip(self._words, self._gaps[1:], strict=True)))
+        self._is_distinct = all([word.is_distinct for word in self._words])
+        self._table = np.concatenate([_NO_WORDS, *[word.table for word in self._words]], axis=1)
+        self.columns = self._columns()
+
+    def _columns(self) -> Columns:
+        ids = [*self._premise, *self._gaps[0].original]
+        starts = []
+        for word, gap in zip(self._words, self._gaps[1:], strict=True):
+            starts.append(len(ids))
+            ids += word.original
+            ids += gap.original
+        self._is_cut = len(ids) > self.max_length
+        sizes = self.space.sizes
+        token, first = self._table[1], (sizes + 1 + _PROBES).cumsum() - sizes - 1
+        is_aligned = (
+            self.is_local and not self._is_cut and len(ids) > 1 and all([len(w.original) == 1 for w in self._words])
+        )
+        return Columns(
+            token,
+            first,
+            sizes.astype(np.int32),
+            np.array(starts, np.int64),
+            np.array(ids[: self.max_length] or [UNKNOWN], np.int32),
+            is_aligned,
+        )
 
     # ------------------------------------------------------------------ words that look alike
 
-    def _canonical_choices(self, words: list[list[Piece]]) -> IntArray:
-        """For each run of a word or probe the first choice of that word with the same tokens."""
-        alike: list[int] = [0] * (len(words) + 1)  # gaps, never looked up
-        for word in words:
-            seen: dict[tuple[int, ...], int] = {}
-            alike += [DELETED, MASKED, *(seen.setdefault(piece.ids, choice) for choice, piece in enumerate(word))]
-        return np.array(alike, np.int32)
-
     def canonical(self, points: Points) -> Points:
         """Substitutes with the same tokens (words the model does not know) become the first of them."""
-        if self._alike is None:
+        if self._is_distinct or not self.is_local:
             return points
+        alike: IntArray = self._table[2]
         if isinstance(points, Swaps):
-            bases = self._alike[self._first + points.bases]
-            return Swaps(
-                bases, points.rows, points.positions, self._alike[self._first[points.positions] + points.choices]
-            )
-        alike: IntArray = self._alike[self._first + points]
-        return alike
+            choices = alike[self.columns.first[points.positions] + points.choices]
+            return Swaps(alike[self.columns.first + points.bases], points.rows, points.positions, choices)
+        return np.asarray(alike[self.columns.first + points])
 
     # ------------------------------------------------------------------ points to rows
 
     def rows(self, points: IntArray) -> Rows:
         """The token ids of each point."""
-        self._check(points)
+        self._check_shape(points)
         if not self.is_local:
+            self._check(points)
             return Rows.of([self._ids_of_text(point) for point in points])
-        place, word = np.nonzero(points)
-        run = self._first[word] + points[place, word]
-        one_to_one = (self._run_lengths[run] == 1) & (self._run_lengths[self._first[word]] == 1)
-        if not one_to_one.all():
+        ids = self._aligned(points)
+        if ids is None:
             return self._layout(points).rows
-        ids = np.tile(self._origin_ids, (len(points), 1))
-        at = self._origin_starts[word]
-        seen = at < self.max_length
-        ids[place[seen], at[seen]] = self._pool[self._run_starts[run[seen]]]
-        return Rows(ids.reshape(-1), np.full(len(points), ids.shape[1], np.int64))
+        return Rows(ids.reshape(-1), np.full(len(ids), ids.shape[1], np.int64))
+
+    def _aligned(self, points: IntArray) -> IntArray | None:
+        """The ids of each point (B, L) if it has as many tokens as the original, one for each changed word, or None."""
+        ids = np.empty((len(points), len(self.columns.ids)), np.int32)
+        ids[:] = self.columns.ids
+        place, word = points.nonzero()
+        if not len(word):
+            return ids
+        choices = points[place, word]
+        self._check_choices(choices, word)
+        token = self.columns.token[self.columns.first[word] + choices]
+        if token.min() < 0 or (self._table[0, self.columns.first[word]] != 1).any():
+            return None
+        at = self.columns.start[word]
+        if self._is_cut:
+            seen = at < self.max_length
+            place, at, token = place[seen], at[seen], token[seen]
+        ids[place, at] = token
+        return ids
 
     def layout(self, points: IntArray) -> Layout:
         """The token ids of each point, and which tokens belong to which word."""
         self._check(points)
         return self._layout(points) if self.is_local else self._layout_of_texts(points)
 
-    def _check(self, points: IntArray) -> None:
+    def _check_shape(self, points: IntArray) -> None:
         if points.ndim != 2 or points.shape[1] != self.space.n:
             raise InputError(f"expected points of shape (B, {self.space.n}), got {points.shape}")
+
+    def _check(self, points: IntArray) -> None:
+        self._check_shape(points)
         self._check_choices(points, np.broadcast_to(np.arange(self.space.n), points.shape))
 
-    def _check_choices(self, choices: IntArray, words: Index) -> None:
-        sizes = self.space.sizes[words]
-        outside = (choices > sizes) | (choices < -_PROBES)
-        if outside.any():
-            size, word, choice = sizes[outside][0], words[outside][0], choices[outside][0]
+    def _check_choices(self, choices: IntArray, words: Index | IntArray) -> None:
+        wrong = outside(choices, self.columns.limit[words])
+        if np.count_nonzero(wrong):
+            word, choice = words[wrong][0], choices[wrong][0]
+            size = self.space.sizes[word]
             raise InputError(f"expected a choice from 0 to {size}, or a probe, for word {word}, got {choice}")
+
+    @cached_property
+    def _runs(self) -> _Runs:
+        runs = [(*self._premise, *self._gaps[0].original), *(gap.original for gap in self._gaps[1:])]
+        for word in self._words:
+            runs += word.runs()
+        lengths = np.array([len(run) for run in runs], np.int64)
+        pool = np.fromiter(chain.from_iterable(runs), np.int32, int(lengths.sum()))
+        return _Runs(pool, lengths, np.cumsum(lengths) - lengths)
 
     def _layout(self, points: IntArray) -> Layout:
         count, n = points.shape
         runs = np.empty((count, 2 * n + 1), np.int64)
         runs[:, 0::2] = np.arange(n + 1)
-        runs[:, 1::2] = self._first + points
-        lengths = self._run_lengths[runs]
+        runs[:, 1::2] = n + 1 + self.columns.first + points
+        lengths = self._runs.lengths[runs]
         ends = np.cumsum(lengths, axis=1)
         flat = lengths.reshape(-1)
-        shift = self._run_starts[runs].reshape(-1) - (np.cumsum(flat) - flat)
-        ids = self._pool[np.repeat(shift, flat) + np.arange(int(flat.sum()))]
+        shift = self._runs.starts[runs].reshape(-1) - (np.cumsum(flat) - flat)
+        ids = self._runs.pool[np.repeat(shift, flat) + np.arange(int(flat.sum()))]
         return Layout(_cut(ids, ends[:, -1], self.max_length), (ends - lengths)[:, 1::2], ends[:, 1::2])
 
     # ------------------------------------------------------------------ points as strings
@@ -195,20 +210,26 @@ class WordBound(Bound):
         if not self.is_local:
             return None
         self._check(swaps.bases)
-        self._check_choices(swaps.choices, swaps.positions.astype(np.int64))
+        self._check_choices(swaps.choices, swaps.positions)
         layout = self._layout(swaps.bases)
-        first = self._first[swaps.positions]
+        first = self.columns.first[swaps.positions]
         new, old = first + swaps.choices, first + swaps.bases[swaps.rows, swaps.positions]
         position = layout.starts[swaps.rows, swaps.positions]
         unseen = position >= self.max_length
-        rest = ~unseen & ((self._run_lengths[new] != 1) | (self._run_lengths[old] != 1))
+        rest = ~unseen & ((self._table[0, new] != 1) | (self._table[0, old] != 1))
         # a swap past max_length changes nothing: it is written as putting token 0 where it already stands
         standing = layout.rows.ids[layout.rows.starts[swaps.rows]]
-        token = np.where(unseen, standing, self._pool.take(self._run_starts[new], mode="clip"))
-        kept = ~rest
-        return TokenSwaps(
-            layout.rows, swaps.rows[kept].astype(np.int64), np.where(unseen, 0, position)[kept], token[kept], rest
-        )
+        token = np.where(unseen, standing, self.columns.token[new])
+        return TokenSwaps.of(layout.rows, swaps.rows.astype(np.int64), np.where(unseen, 0, position), token, rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """The tokens of all gaps, then those of DELETED, MASKED, 0, 1, … for each word."""
+
+    pool: IntArray
+    lengths: Index
+    starts: Index
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,7 +31,8 @@ from lexproof.victims.folder import save_words
 from lexproof.victims.vocabulary import PAD, Vocabulary
 from lexproof.victims.word_net import WordNet, WordSettings
 from lexproof.victims.word_rows import Index, Rows
-from lexproof.victims.word_space import TokenSwaps, WordBound
+from lexproof.victims.word_space import WordBound
+from lexproof.victims.word_swaps import Columns, TokenSwaps, side_by_side
 
 _BATCH_TOKENS = 8192  # larger batches leave the processor's caches and are slower
 _SWAP_ROWS = 1024
@@ -133,21 +135,62 @@ class WordVictim(Victim):
 
     def score(self, jobs: Sequence[Job]) -> list[FloatArray]:
         """Scores of points of many spaces: one call for what is evaluated in full, one for single swaps."""
-        answers = [np.empty((len(points), self.classes)) for _, points in jobs]
-        full: list[tuple[FloatArray, Any, Rows]] = []
-        single: list[tuple[FloatArray, Any, TokenSwaps]] = []
-        for answer, (bound, points) in zip(answers, jobs, strict=True):
-            swaps = self._token_swaps(bound, points)
-            if swaps is None:
-                full.append((answer, slice(None), self._rows(bound, dense(points))))
-                continue
-            single.append((answer, ~swaps.rest, swaps))
-            if swaps.rest.any():
-                full.append((answer, swaps.rest, self._rows(bound, dense(points[swaps.rest]))))
-        _spread(self.forward(Rows.joined([rows for _, _, rows in full])), full)
+        ends = list(accumulate([len(points) for _, points in jobs]))
+        begins = [0, *ends][: len(ends)]
+        scores = np.empty((ends[-1] if ends else 0, self.classes))
+        full, single = self._sorted(jobs, begins)
+        if full:
+            rows = Rows.joined([part for _, part in full])
+            scores[np.concatenate([numbers for numbers, _ in full])] = self.forward(rows)
         if single:
-            _spread(self._swapped(_merged([swaps for _, _, swaps in single])), single)
-        return answers
+            swaps = TokenSwaps.joined([part for _, part in single])
+            scores[np.concatenate([numbers for numbers, _ in single])] = self._swapped(swaps)
+        # copies, since a view of one job's scores would keep those of all jobs in memory
+        return [scores[begin:end].copy() for begin, end in zip(begins, ends, strict=True)]
+
+    def _sorted(
+        self, jobs: Sequence[Job], begins: Sequence[int]
+    ) -> tuple[list[tuple[Index, Rows]], list[tuple[Index, TokenSwaps]]]:
+        """What is evaluated in full, and what by single swaps, each with the numbers of its points.
+
+        The points of all jobs are numbered one after the other, those of a job from `begins[job]` on.
+        """
+        full: list[tuple[Index, Rows]] = []
+        single: list[tuple[Index, TokenSwaps]] = []
+        for group, swaps in self._groups(jobs):
+            numbers = [np.arange(begins[job], begins[job] + len(jobs[job][1])) for job in group]
+            if swaps is None:
+                full += [
+                    (own, self._rows(jobs[job][0], dense(jobs[job][1])))
+                    for own, job in zip(numbers, group, strict=True)
+                ]
+                continue
+            single.append((np.concatenate(numbers)[~swaps.rest], swaps))
+            if np.count_nonzero(swaps.rest):
+                rests = np.split(swaps.rest, np.cumsum([len(own) for own in numbers[:-1]]))
+                for own, job, rest in zip(numbers, group, rests, strict=True):
+                    if np.count_nonzero(rest):
+                        bound, points = jobs[job]
+                        full.append((own[rest], self._rows(bound, dense(points[rest]))))
+        return full, single
+
+    def _groups(self, jobs: Sequence[Job]) -> Iterator[tuple[list[int], TokenSwaps | None]]:
+        """Numbers of jobs with their swaps, as changes of one token each, or with None."""
+        quick: list[int] = []
+        columns: list[Columns] = []
+        swaps: list[Swaps] = []
+        for job, (bound, points) in enumerate(jobs):
+            if isinstance(points, Swaps) and isinstance(bound, WordBound) and self._is_quick(bound, points):
+                quick.append(job)
+                columns.append(bound.columns)
+                swaps.append(points)
+        together = side_by_side(columns, swaps, deletions=self.reads_deletions) if quick else None
+        if together is None:  # or a point is outside its space: asked alone, the space says what is wrong with it
+            quick = []
+        else:
+            yield quick, together
+        for job in sorted(set(range(len(jobs))).difference(quick)):
+            yield [job], self._token_swaps(*jobs[job])
 
     def _rows(self, bound: Bound, points: IntArray) -> Rows:
         if isinstance(bound, WordBound):
@@ -169,19 +212,30 @@ class WordVictim(Victim):
         """… provided that full evaluation would read at least so many words."""
         return 0
 
+    @property
+    def reads_deletions(self) -> bool:
+        """Whether the network's `swap` takes the id GONE for the deletion of a token."""
+        return False
+
+    def _pays(self, bound: WordBound, points: Swaps) -> bool:
+        self._check_bound(bound)
+        count = len(points)
+        return count >= self.min_swaps * len(points.bases) and count * bound.space.n >= self.min_tokens
+
+    def _is_quick(self, bound: WordBound, points: Swaps) -> bool:
+        return bound.columns.is_aligned and points.bases.shape == (1, bound.space.n) and self._pays(bound, points)
+
     def _token_swaps(self, bound: Bound, points: Points) -> TokenSwaps | None:
         """Single swaps to be evaluated by what they change, or None."""
         if not isinstance(points, Swaps) or not isinstance(bound, WordBound) or not len(points):
             return None
-        self._check_bound(bound)
         used, rows = np.unique(points.rows, return_inverse=True)
-        if len(points) < self.min_swaps * len(used) or len(points) * bound.space.n < self.min_tokens:
-            return None
-        return bound.token_swaps(Swaps(points.bases[used], rows.astype(np.int32), points.positions, points.choices))
+        points = Swaps(points.bases[used], rows.astype(np.int32), points.positions, points.choices)
+        return bound.token_swaps(points) if self._pays(bound, points) else None
 
     def _swapped(self, swaps: TokenSwaps) -> FloatArray:
         assert not self.net.training, "a victim is scored in evaluation mode"
-        logits = np.empty((len(swaps.base), self.classes), np.float32)
+        logits = np.empty((len(swaps), self.classes), np.float32)
         place = np.full(len(swaps.bases), -1)
         with torch.inference_mode():
             for chosen, ids, lengths in swaps.bases.batches(_BATCH_TOKENS):
@@ -221,24 +275,3 @@ class WordVictim(Victim):
             probability = torch.softmax(self.net.logits(embedded, lengths).double(), 1)[:, label].sum()
             (gradient,) = torch.autograd.grad(probability, embedded)
         return np.asarray(gradient.abs().sum(2).double().numpy())
-
-
-def _spread(scores: FloatArray, targets: Sequence[tuple[FloatArray, Any, Any]]) -> None:
-    """Hand merged scores out to the answers they belong to."""
-    begin = 0
-    for answer, where, _ in targets:
-        count = len(answer[where])
-        answer[where] = scores[begin : begin + count]
-        begin += count
-
-
-def _merged(parts: Sequence[TokenSwaps]) -> TokenSwaps:
-    """The swaps of many spaces as one."""
-    offsets: Index = np.cumsum([0, *(len(part.bases) for part in parts[:-1])])
-    return TokenSwaps(
-        Rows.joined([part.bases for part in parts]),
-        np.concatenate([part.base + offset for part, offset in zip(parts, offsets, strict=True)]),
-        np.concatenate([part.position for part in parts]),
-        np.concatenate([part.id for part in parts]),
-        np.concatenate([part.rest for part in parts]),
-    )

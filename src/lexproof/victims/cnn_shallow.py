@@ -1,0 +1,142 @@
+"""One layer of convolutions and max-pool over time, looked up from one token table instead of multiplied.
+
+Filters of all widths are read as filters of one width that covers them all, with zeros where a narrow one does not
+reach: one table, one sum for each place, one maximum.
+
+An edit of one token (a swap, or a deletion) changes only the windows that hold it.  Those are summed afresh from the
+table, in the order in which a full evaluation sums them; all others keep their values.  So a feature after an edit is
+the same number, to the last bit, as if the edited text were evaluated in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from lexproof.victims.token_table import TokenTable
+from lexproof.victims.vocabulary import PAD
+from lexproof.victims.word_net import mask
+
+
+class ShallowState:
+    """Texts prepared for edits: M texts, padded to L places."""
+
+    def __init__(self, slots: Tensor, lengths: Tensor, sums: Tensor) -> None:
+        self.slots = slots  # (width - 1 + L + width, M): rows of the table, those of <pad> around the text
+        self.lengths = lengths  # (M,)
+        self._sums = sums  # (L, M, filters): of each window
+
+    def largest_beside(self, rows: Tensor, first: Tensor, size: int) -> Tensor:
+        """Largest sum of text `rows[b]` outside the `size` places from `first[b]` on: (B, filters).
+
+        Texts of which the same places are left out every time take one pass; only the others need running maxima.
+        """
+        usual = first.new_full((len(self.lengths),), -1)
+        usual[rows] = first
+        largest = self._largest_without(usual, size).index_select(0, rows)
+        several = torch.zeros(len(usual), dtype=torch.bool)
+        several[rows[usual[rows] != first]] = True
+        if bool(several.any()):
+            chosen = several[rows].nonzero()[:, 0]
+            places, text = first[chosen], (several.cumsum(0) - 1)[rows[chosen]]
+            before, after = _running_maxima(self._sums[:, several])
+            here = _at(before, text, places)
+            largest[chosen] = torch.maximum(here, _at(after, text, places + size), out=here)
+        return largest
+
+    def _largest_without(self, first: Tensor, size: int) -> Tensor:
+        places, count, filters = self._sums.shape
+        # a place that is cut to the nearest there is, is cut to one of those left out
+        left_out = (first + torch.arange(size)[:, None]).clamp(0, places - 1) * count + torch.arange(count)
+        flat, at = self._sums.view(-1, filters), left_out.view(-1)
+        kept = flat.index_select(0, at)
+        flat.index_fill_(0, at, -torch.inf)
+        largest = self._sums.amax(0)
+        flat.index_copy_(0, at, kept)
+        return largest
+
+
+def _running_maxima(sums: Tensor) -> tuple[Tensor, Tensor]:
+    """Largest sum before and from each place: (places + 1, M, filters)."""
+    places, count, filters = sums.shape
+    before, after = torch.empty(2, places + 1, count, filters)
+    before[0] = after[places] = -torch.inf
+    sums_at, before_at, after_at = sums.unbind(), before.unbind(), after.unbind()
+    for t in range(places):  # a running maximum along an axis is many times slower than this loop
+        torch.maximum(before_at[t], sums_at[t], out=before_at[t + 1])
+    for t in range(places, 0, -1):
+        torch.maximum(after_at[t], sums_at[t - 1], out=after_at[t - 1])
+    return before, after
+
+
+def _at(maxima: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+    """maxima[places, rows], with places cut to those there are."""
+    places = places.clamp(0, maxima.shape[0] - 1)
+    return maxima.flatten(0, 1).index_select(0, places * maxima.shape[1] + rows)
+
+
+class ShallowCnn:
+    """Features (largest output of each filter, after the ReLU) of texts and of their edits."""
+
+    def __init__(self, embedding: nn.Embedding, convs: Sequence[nn.Conv1d]) -> None:
+        self._convs = tuple(convs)
+        widths = [conv.kernel_size[0] for conv in convs]
+        self._left, self._right = max((width - 1) // 2 for width in widths), max(width // 2 for width in widths)
+        self._width = self._left + 1 + self._right
+        self._filters = sum(conv.out_channels for conv in convs)
+        self._table = TokenTable(embedding.weight, self._matrix, tuple(conv.weight for conv in convs))
+
+    def clear(self) -> None:
+        """Forget what was looked up."""
+        self._table.clear()
+
+    def _matrix(self) -> Tensor:
+        """Maps a word vector to what the word adds to each filter as the first … last word of its window."""
+        parts = []
+        for conv in self._convs:
+            width = conv.kernel_size[0]
+            short = (self._left - (width - 1) // 2, self._right - width // 2)
+            parts.append(nn.functional.pad(conv.weight, short).permute(1, 2, 0))  # (dim, width, filters)
+        return torch.cat(parts, 2).flatten(1)
+
+    def _bias(self) -> Tensor:
+        return torch.cat([conv.bias for conv in self._convs if conv.bias is not None])
+
+    def _sums(self, slots: Tensor, inside: Tensor) -> Tensor:
+        """The sum of each window (places, B, filters) of slots (places + width - 1, B); -inf for places not inside."""
+        at = slots.unfold(0, self._width, 1) * self._width + torch.arange(self._width)
+        at = at.masked_fill_(~inside[:, :, None], 0).reshape(-1, self._width)
+        sums = nn.functional.embedding_bag(at, self._table.rows.view(-1, self._filters), mode="sum")
+        return sums.view(*inside.shape, self._filters)
+
+    def features(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Features (B, filters) of ids (B, L)."""
+        slots = self._table.slots(nn.functional.pad(ids, (self._left, self._right), value=PAD))
+        return torch.relu_(self._sums(slots.T, mask(lengths, ids.shape[1]).T).amax(0).add_(self._bias()))
+
+    def prepare(self, ids: Tensor, lengths: Tensor) -> ShallowState:
+        """The sums of each text."""
+        frame = self._width - 1
+        slots = self._table.slots(nn.functional.pad(ids, (frame, frame + 1), value=PAD)).T.contiguous()
+        windows = slots[self._right : len(slots) - self._left - 1]
+        sums = self._sums(windows, mask(lengths, ids.shape[1]).T)
+        return ShallowState(slots, lengths, sums)
+
+    def edit(self, state: ShallowState, rows: Tensor, positions: Tensor, ids: Tensor) -> Tensor:
+        """Features after edits: token `positions[b]` of text `rows[b]` set to `ids[b]`, or deleted if that is negative.
+
+        A text must not be left without tokens.
+        """
+        deleted = ids < 0
+        frame, columns = self._width - 1, torch.arange(2 * self._width - 1)
+        # the tokens that share a window with the edited one; after a deletion they move up
+        columns = positions + columns[:, None] + (deleted & (columns >= frame)[:, None])
+        slots = state.slots.view(-1)[columns * state.slots.shape[1] + rows]
+        slots[frame] = torch.where(deleted, slots[frame], self._table.slots(ids.clamp(min=0)))
+        places = positions - self._right + torch.arange(self._width)[:, None]
+        inside = (places >= 0) & (places < state.lengths[rows] - deleted.long())
+        largest = self._sums(slots, inside).amax(0)
+        torch.maximum(largest, state.largest_beside(rows, positions - self._right, self._width), out=largest)
+        return torch.relu_(largest.add_(self._bias()))
