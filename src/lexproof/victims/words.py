@@ -44,7 +44,7 @@ class WordVictim(Victim):
     settings_type: ClassVar[type[WordSettings]]
     net_type: ClassVar[Any]
     has_gradients: ClassVar[bool] = True
-    rounding: float = 1e-5
+    rounding: float = 5e-5
 
     def __init__(
         self,
