@@ -257,6 +257,11 @@ class Cnn(WordVictim):
         return isinstance(self.net, CnnNet) and self.net.shallow is not None
 
     @property
+    def batch_tokens(self) -> int:
+        """With a single layer nothing but the outputs is left to compute: few enough of them to stay in the caches."""
+        return 2048 if self.reads_deletions else 8192
+
+    @property
     def min_swaps(self) -> int:
         """One layer is looked up from a table in either way; flattened, only many swaps are worth preparing for."""
         if self.reads_deletions:

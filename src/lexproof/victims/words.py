@@ -34,7 +34,6 @@ from lexproof.victims.word_rows import Index, Rows
 from lexproof.victims.word_space import WordBound
 from lexproof.victims.word_swaps import Columns, TokenSwaps, side_by_side
 
-_BATCH_TOKENS = 8192  # larger batches leave the processor's caches and are slower
 _SWAP_ROWS = 1024
 
 
@@ -117,7 +116,7 @@ class WordVictim(Victim):
         assert not self.net.training, "a victim is scored in evaluation mode"
         logits = np.empty((len(rows), self.classes), np.float32)
         with torch.inference_mode():
-            for chosen, ids, lengths in rows.batches(_BATCH_TOKENS):
+            for chosen, ids, lengths in rows.batches(self.batch_tokens):
                 logits[chosen] = self.net(torch.from_numpy(ids), torch.from_numpy(lengths)).numpy()
         return self._probabilities(logits)
 
@@ -203,6 +202,11 @@ class WordVictim(Victim):
             raise InputError(f"expected a space bound by {self.name!r}, got one bound by another victim; bind it again")
 
     @property
+    def batch_tokens(self) -> int:
+        """Tokens that are evaluated at once; larger batches leave the processor's caches and are slower."""
+        return 8192
+
+    @property
     def min_swaps(self) -> int:
         """Swaps a base from which evaluating what they change was measured to be quicker than evaluating in full, …"""
         return 4
@@ -238,7 +242,7 @@ class WordVictim(Victim):
         logits = np.empty((len(swaps), self.classes), np.float32)
         place = np.full(len(swaps.bases), -1)
         with torch.inference_mode():
-            for chosen, ids, lengths in swaps.bases.batches(_BATCH_TOKENS):
+            for chosen, ids, lengths in swaps.bases.batches(self.batch_tokens):
                 place[:] = -1
                 place[chosen] = np.arange(len(chosen))
                 state = self.net.prepare(torch.from_numpy(ids), torch.from_numpy(lengths))
@@ -261,7 +265,7 @@ class WordVictim(Victim):
             raise InputError(f"expected a label from 0 to {self.classes - 1}, got {request.label}")
         layout = bound.layout(request.points)
         norms = np.zeros(request.points.shape)
-        for chosen, ids, lengths in layout.rows.batches(_BATCH_TOKENS):
+        for chosen, ids, lengths in layout.rows.batches(self.batch_tokens):
             by_token = self._gradient_norms(torch.from_numpy(ids), torch.from_numpy(lengths), request.label)
             sums = np.concatenate([np.zeros((len(ids), 1)), np.cumsum(by_token, axis=1)], axis=1)
             starts = np.minimum(layout.starts[chosen], lengths[:, None])
