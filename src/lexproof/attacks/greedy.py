@@ -45,7 +45,7 @@ class TextFooler:
         current = goal.progress(start)[0]
         hidden = np.full(len(space.open), MASKED if self.hide == "masked" else DELETED, np.int32)
         scores = yield Swaps.of(point, space.open.astype(np.int32), hidden)
-        order = np.argsort(-self._importance(goal, start[0], current, scores), kind="stable")
+        order = np.argsort(-self._importance(goal, start[0], scores), kind="stable")
         swapped = 0
         for position in space.open[order].tolist():
             if swapped == space.max_swaps:
@@ -66,8 +66,8 @@ class TextFooler:
                 swapped += 1
         return None
 
-    def _importance(self, goal: Goal, start: FloatArray, current: float, hidden: FloatArray) -> FloatArray:
-        gain: FloatArray = goal.progress(hidden) - current
+    def _importance(self, goal: Goal, start: FloatArray, hidden: FloatArray) -> FloatArray:
+        gain: FloatArray = goal.progress(hidden) - goal.progress(start[None])[0]
         if not self.bonus or goal.target is not None:
             return gain
         predicted = hidden.argmax(axis=1)
