@@ -3,15 +3,18 @@
 TextAttack: Attack(UntargetedClassification, RepeatModification + StopwordModification, table swap, GreedyWordSwapWIR
 "delete").  Lexproof: TextFooler(hide="deleted", bonus=False, prefer="harmful") on a space without a limit on swaps.
 Prints, for each tool, success, mean swaps, mean queries and milliseconds a text, split into model and everything else;
+the machine's speed drifts, so TextAttack takes its texts in `--rounds` blocks, and after each block Lexproof, freshly
+loaded, takes all of them; its times are means over these runs;
 then on how many texts the two agree (status, number of swaps, and scores of the witness: substitutes that the model
 does not know look alike to it, and TextAttack picks among them in an order that changes from run to run); the ratio.
 
-usage: textattack_speed.py MODEL_FOLDER TABLE.json [--data mr] [--limit 200] [--threads 2]
+usage: textattack_speed.py MODEL_FOLDER TABLE.json [--data mr] [--limit 200] [--threads 2] [--rounds 5]
 Needs textattack 0.3.10 in the same environment, and NLTK_DATA with stopwords, averaged_perceptron_tagger and
 universal_tagset (TextAttack refuses to import without them).
 """
 
 import argparse
+import gc
 import json
 import time
 
@@ -20,6 +23,7 @@ import torch
 
 import lexproof as lp
 from lexproof.attacks.greedy import TextFooler
+from lexproof.candidates import Table
 from lexproof.engine import Engine
 from lexproof.questions import Find, Item, answer_all
 
@@ -31,10 +35,11 @@ def parse():
     parser.add_argument("--data", default="mr")
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
     return parser.parse_args()
 
 
-def textattack_side(victim, texts, labels, table):
+def textattack_side(victim, table):
     from textattack import Attack
     from textattack.attack_results import SkippedAttackResult, SuccessfulAttackResult
     from textattack.constraints.pre_transformation import RepeatModification, StopwordModification
@@ -69,7 +74,7 @@ def textattack_side(victim, texts, labels, table):
             clock[0] += time.perf_counter() - begun
             return scores
 
-    class Table(WordSwap):
+    class TableSwap(WordSwap):
         def _get_replacement_words(self, word):
             return table.get(word.lower(), [])
 
@@ -77,34 +82,37 @@ def textattack_side(victim, texts, labels, table):
     attack = Attack(
         UntargetedClassification(wrapper),
         [RepeatModification(), StopwordModification()],
-        Table(),
+        TableSwap(),
         GreedyWordSwapWIR("delete"),
     )
     stop = next(c for c in attack.pre_transformation_constraints if isinstance(c, StopwordModification)).stopwords
-    results = {}
-    begun = time.perf_counter()
-    for key, (text, label) in enumerate(zip(texts, labels, strict=True)):
-        result = attack.attack(text, label)
-        if isinstance(result, SkippedAttackResult):
-            continue
-        changed = None
-        if isinstance(result, SuccessfulAttackResult):
-            before, after = result.original_result.attacked_text, result.perturbed_result.attacked_text
-            changed = (len(before.all_words_diff(after)), after.text)
-        results[key] = (changed, result.num_queries)
-    return results, time.perf_counter() - begun, clock[0], stop
+
+    def run(texts, labels):
+        """Results of a block of texts, seconds, and seconds in the model."""
+        results = {}
+        clock[0] = 0.0
+        forget()
+        begun = time.perf_counter()
+        for key, (text, label) in enumerate(zip(texts, labels, strict=True)):
+            result = attack.attack(text, label)
+            if isinstance(result, SkippedAttackResult):
+                continue
+            changed = None
+            if isinstance(result, SuccessfulAttackResult):
+                before, after = result.original_result.attacked_text, result.perturbed_result.attacked_text
+                changed = (len(before.all_words_diff(after)), after.text)
+            results[key] = (changed, result.num_queries)
+        return results, time.perf_counter() - begun, clock[0]
+
+    return run, stop
 
 
 def lexproof_side(victim, texts, labels, table, stop):
-    def candidates(text):
-        return [
-            [] if word.lower() in stop else [w for w in dict.fromkeys(table.get(word.lower(), [])) if w != word]
-            for word in text.words
-        ]
-
+    candidates = Table({word: options for word, options in table.items() if word not in stop})
     question = Find(attack=TextFooler(hide="deleted", bonus=False, prefer="harmful"))
     engine = Engine(victim)
     results = {}
+    forget()
     begun = time.perf_counter()
     items = (
         Item(key, lp.Space.around(text, candidates), label)
@@ -117,6 +125,12 @@ def lexproof_side(victim, texts, labels, table, stop):
         changed = (answer.swaps, answer.witness) if isinstance(answer, lp.Broken) else None
         results[answered.item.key] = (changed, answer.cost.logical)
     return results, time.perf_counter() - begun, engine.clock.model
+
+
+def forget():
+    """Neither side pays for collecting what the other, or an import, has left behind."""
+    gc.collect()
+    gc.freeze()
 
 
 def report(name, results, seconds, model):
@@ -138,9 +152,16 @@ def main():
         table = json.load(file)
     data = lp.read(given.data, limit=given.limit, labels=victim.labels)
     texts, labels = list(data.texts), list(data.labels)
-    theirs, their_seconds, their_model, stop = textattack_side(victim, texts, labels, table)
-    victim = lp.load(given.model)  # nothing remembered from the first side
-    ours, our_seconds, our_model = lexproof_side(victim, texts, labels, table, stop)
+    run, stop = textattack_side(victim, table)
+    theirs, their_times, our_times = {}, [], []
+    for block in np.array_split(np.arange(len(texts)), given.rounds):
+        results, *times = run([texts[key] for key in block], [labels[key] for key in block])
+        theirs |= {int(block[key]): result for key, result in results.items()}
+        their_times.append(times)
+        victim = lp.load(given.model)  # nothing remembered from before
+        ours, *times = lexproof_side(victim, texts, labels, table, stop)
+        our_times.append(times)
+    (their_seconds, their_model), (our_seconds, our_model) = np.sum(their_times, axis=0), np.mean(our_times, axis=0)
     report("textattack", theirs, their_seconds, their_model)
     report("lexproof", ours, our_seconds, our_model)
     compare(victim, theirs, ours)

@@ -93,7 +93,7 @@ def test_reached_is_a_margin_beyond_the_slack(target: int | None, slack: float) 
 
 def test_steady_keeps_sixteen_digits() -> None:
     values = np.array([1.0, 1 + 2**-15, 1 + 2**-16, 1 + 3 * 2**-16, 3e-9, 0.0, -0.75, 1e300])
-    expected = [1.0, 1 + 2**-15, 1.0, 1 + 2**-14, 3e-9, 0.0, -0.75, 1e300]  # halves go to the even neighbor
+    expected = [1.0, 1 + 2**-15, 1 + 2**-15, 1 + 2**-14, 3e-9, 0.0, -0.75, 1e300]  # halves go away from 0
     assert steady(values) == pytest.approx(expected, rel=2**-16)
     assert steady(values)[[0, 1, 2, 3, 5, 6]].tolist() == [expected[k] for k in (0, 1, 2, 3, 5, 6)]
     assert values[0] == 1.0

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ class Clock:
 class Engine:
     """Drives searches over one victim, `width` texts at a time and at most `max_rows` points a model call."""
 
-    def __init__(self, victim: Victim, *, width: int = 128, max_rows: int = 16_384, max_cells: int = 8_000_000) -> None:
+    def __init__(self, victim: Victim, *, width: int = 256, max_rows: int = 16_384, max_cells: int = 8_000_000) -> None:
         self.victim = victim
         self.width = width
         self.max_rows = max_rows
@@ -165,12 +165,46 @@ class Engine:
         return answers
 
 
-@dataclass(slots=True)
 class _Memory:
-    """Scores of the points a search has asked for, by key."""
+    """Scores of the points a search has asked for: a place for each key, in an array that doubles when it is full."""
 
-    index: dict[int | bytes, int] = field(default_factory=dict)
-    rows: list[FloatArray] = field(default_factory=list)
+    def __init__(self, classes: int) -> None:
+        self._index: dict[int | bytes, int] = {}
+        self._scores: FloatArray = np.empty((64, classes))
+        self._filled = 0
+
+    def places(self, asked: Sequence[int | bytes]) -> tuple[list[int], list[int] | None]:
+        """The place of each key, and which rows have to be scored (None: all of them, in this order)."""
+        index = self._index
+        start = len(index)
+        if index.keys().isdisjoint(asked):
+            places = list(range(start, start + len(asked)))
+            index.update(zip(asked, places, strict=True))
+            if len(index) == start + len(asked):
+                return places, None
+            for key in asked:  # some are asked twice in one request: start over
+                index.pop(key, None)
+        places, new = [], []
+        for row, key in enumerate(asked):
+            place = index.get(key)
+            if place is None:
+                place = index[key] = len(index)
+                new.append(row)
+            places.append(place)
+        return places, new
+
+    def fill(self, scores: FloatArray) -> None:
+        """Put scores into the next places."""
+        end = self._filled + len(scores)
+        if end > len(self._scores):
+            grown = np.empty((max(end, 2 * len(self._scores)), self._scores.shape[1]))
+            grown[: self._filled] = self._scores[: self._filled]
+            self._scores = grown
+        self._scores[self._filled : end] = scores
+        self._filled = end
+
+    def __getitem__(self, places: list[int]) -> FloatArray:
+        return self._scores[places]
 
 
 class _Running:
@@ -184,7 +218,7 @@ class _Running:
         self.best: IntArray | None = None
         self.queries = self.cached = 0
         self.seconds = 0.0
-        self._memory = _Memory()
+        self._memory = _Memory(victim.classes)
         begun = time.perf_counter()
         self._bound: Bound = victim.bind(task.space)
         self._todo: Points  # the part of the pending request that must be scored
@@ -258,28 +292,18 @@ class _Running:
             self._todo = request.points
             return
         request = self._bound.canonical(request)
-        index, places, new = self._memory.index, [], []
-        for row, key in enumerate(keys(request)):
-            place = index.get(key)
-            if place is None:
-                place = index[key] = len(index)
-                new.append(row)
-            places.append(place)
-        self._places = places
-        self._todo = request if len(new) == len(places) else request[np.array(new, np.int64)]
-        self.cached += len(places) - len(new)
+        self._places, new = self._memory.places(keys(request))
+        self._todo = request if new is None else request[np.array(new, np.int64)]
+        self.cached += len(self._places) - len(self._todo)
 
     def _answer(self) -> FloatArray:
         if self._places is None:
             return np.concatenate(self._parts) if self._parts else np.empty((0, self.victim.classes))
         for part in self._parts:
-            self._memory.rows.extend(part)
-        if not self._places:
-            return np.empty((0, self.victim.classes))
+            self._memory.fill(part)
         if len(self._parts) == 1 and len(self._parts[0]) == len(self._places):
             return self._parts[0]  # nothing was asked twice
-        rows = self._memory.rows
-        return np.array([rows[place] for place in self._places])
+        return self._memory[self._places]
 
     def _throw(self, reason: str) -> None:
         begun = time.perf_counter()

@@ -9,6 +9,9 @@ import numpy as np
 from lexproof.errors import InputError
 from lexproof.points import BoolArray, FloatArray
 
+_LOST = 52 - 15  # the leading digit is not written, so 15 of the 52 written ones make 16
+_HALF, _KEPT = np.int64(1 << (_LOST - 1)), np.int64(-(1 << _LOST))
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -60,7 +63,7 @@ class Goal:
 
 def steady(values: FloatArray) -> FloatArray:
     """Values to 16 binary digits: what differs by less is noise of the batch it was scored in, and counts as equal."""
-    mantissa, exponent = np.frexp(values)
-    mantissa *= 65536.0
-    rounded: FloatArray = np.ldexp(np.rint(mantissa, out=mantissa), exponent - 16)
-    return rounded
+    # on the bits themselves, a carry out of the mantissa counts up the exponent, which is what rounding up means
+    bits = values.view(np.int64) + _HALF
+    bits &= _KEPT
+    return bits.view(np.float64)

@@ -24,7 +24,7 @@ from lexproof.errors import EvidenceError, InputError, ModelError
 from lexproof.evidence import Claimed, Witness, certify, check_flips
 from lexproof.goal import Goal
 from lexproof.points import IntArray
-from lexproof.search import Search, generator_for
+from lexproof.search import Search, Seed
 from lexproof.space import Space
 from lexproof.statistics.intervals import check_confidence, clopper_pearson, hoeffding
 from lexproof.statistics.share import Tally, count_or_sample
@@ -78,7 +78,7 @@ class Find:
             return space.origin
         if not space.max_swaps:
             return None
-        return (yield from attack(space, goal, generator_for(self.seed, "attack", str(space.original))))
+        return (yield from attack(space, goal, Seed(self.seed, ("attack", space.original))))
 
     def flip(self, outcome: Outcome) -> IntArray | None:
         """The claim, or the best flip seen on the way."""
@@ -139,7 +139,7 @@ class Minimize:
         """Attack from above, enumeration from below."""
         attack = resolve_attack(self.attack, victim)
         method = BracketSearch(attack=attack, gradients=victim.has_gradients, max_points=self.max_points)
-        return method(space, goal, generator_for(self.seed, "attack", str(space.original)))
+        return method(space, goal, Seed(self.seed, ("attack", space.original)))
 
     def flip(self, outcome: Outcome) -> IntArray | None:
         """The attack's flip, or a better one seen on the way."""
@@ -196,7 +196,7 @@ class Count:
     def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Tally]:
         """Enumeration or uniform sampling."""
         del victim
-        rng = generator_for(self.seed, "count", str(space.original))
+        rng = Seed(self.seed, ("count", space.original)).generator()
         return count_or_sample(space, goal, rng, self.samples)
 
     def flip(self, outcome: Outcome) -> IntArray | None:

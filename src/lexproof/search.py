@@ -1,6 +1,6 @@
 """Searches: generators that ask for scores and return a claim.  What all of them share.
 
-    def search(space, goal, rng):
+    def search(space, goal, seed):
         scores = yield points        # points.Request in, scores of its points out
         ...
         return claim
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -35,12 +36,28 @@ class Spent(Exception):
 
 def flips(space: Space, goal: Goal, points: Points, scores: FloatArray) -> NDArray[np.int64]:
     """Rows that reach the goal and that the space's predicate accepts; it is asked about flips only."""
-    rows = np.flatnonzero(goal.reached(scores))
+    rows = goal.reached(scores).nonzero()[0]
     if space.predicate is None or not len(rows):
         return rows
     return rows[space.accepts(dense(points[rows]))]
 
 
-def generator_for(seed: int, *names: str) -> np.random.Generator:
-    """A random generator that depends on the seed and these names alone, not on what ran before or beside it."""
-    return np.random.default_rng([seed, *(zlib.crc32(name.encode("utf-8", "surrogatepass")) for name in names)])
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Where random choices come from: they depend on the seed and these names alone, not on what ran before or beside.
+
+    A generator is made only by those who draw; a search that runs others gives each a `child` of its own, so that none
+    of them depends on which others there are.
+    """
+
+    value: int
+    names: tuple[object, ...] = ()
+
+    def child(self, name: object) -> Seed:
+        """The seed of a part."""
+        return Seed(self.value, (*self.names, name))
+
+    def generator(self) -> np.random.Generator:
+        """A new generator; the same one each time."""
+        words = (str(name).encode("utf-8", "surrogatepass") for name in self.names)
+        return np.random.default_rng([self.value, *map(zlib.crc32, words)])

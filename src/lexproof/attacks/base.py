@@ -1,6 +1,6 @@
 """What attacks share: the contract, and putting swaps back.
 
-An attack is an object with keyword-only settings; called with a space, a goal and a random generator it returns a
+An attack is an object with keyword-only settings; called with a space, a goal and a seed it returns a
 search (see `lexproof.search`) whose claim is the point that fools the victim, or None.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from lexproof.goal import Goal
 from lexproof.points import IntArray, Swaps
-from lexproof.search import Search, flips
+from lexproof.search import Search, Seed, flips
 from lexproof.space import Space
 
 Hunt = Search[IntArray | None]
@@ -27,7 +27,7 @@ class Attack(Protocol):
         """Whether the search asks for gradients."""
         ...
 
-    def __call__(self, space: Space, goal: Goal, rng: np.random.Generator) -> Hunt:
+    def __call__(self, space: Space, goal: Goal, seed: Seed) -> Hunt:
         """The search itself."""
         ...
 

@@ -19,7 +19,7 @@ import numpy as np
 from lexproof.attacks.base import Hunt
 from lexproof.goal import Goal, steady
 from lexproof.points import DELETED, MASKED, FloatArray, Swaps
-from lexproof.search import flips
+from lexproof.search import Seed, flips
 from lexproof.space import Space
 
 
@@ -37,9 +37,9 @@ class TextFooler:
     prefer: Literal["similar", "harmful"] = "similar"
     needs_gradients: ClassVar[bool] = False
 
-    def __call__(self, space: Space, goal: Goal, rng: np.random.Generator) -> Hunt:
-        """Deterministic: `rng` is not used."""
-        del rng
+    def __call__(self, space: Space, goal: Goal, seed: Seed) -> Hunt:
+        """Deterministic: `seed` is not used."""
+        del seed
         point = space.origin
         start = yield point[None]
         current = goal.progress(start)[0]

@@ -13,7 +13,7 @@ import numpy as np
 
 from lexproof.attacks.base import Hunt, put_back
 from lexproof.goal import Goal
-from lexproof.search import flips
+from lexproof.search import Seed, flips
 from lexproof.space import Space
 
 
@@ -25,10 +25,11 @@ class RandomSearch:
     batch: int = 100
     needs_gradients: ClassVar[bool] = False
 
-    def __call__(self, space: Space, goal: Goal, rng: np.random.Generator) -> Hunt:
+    def __call__(self, space: Space, goal: Goal, seed: Seed) -> Hunt:
         """Draws until a flip is found; the claim has no swap that it does not need."""
         if not space.max_swaps:
             return None
+        rng = seed.generator()
         for drawn in range(0, self.draws, self.batch):
             points = space.sample(rng, min(self.batch, self.draws - drawn))
             scores = yield points

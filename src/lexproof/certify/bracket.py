@@ -14,7 +14,7 @@ from lexproof.attacks.base import Attack, put_back
 from lexproof.certify.enumeration import sweep_stratum, word_order
 from lexproof.goal import Goal
 from lexproof.points import FloatArray, IntArray
-from lexproof.search import Search, Spent, flips
+from lexproof.search import Search, Seed, Spent, flips
 from lexproof.space import Space
 
 
@@ -44,7 +44,7 @@ class BracketSearch:
     gradients: bool = False
     max_points: int = 20_000
 
-    def __call__(self, space: Space, goal: Goal, rng: np.random.Generator) -> Search[Bracketed]:
+    def __call__(self, space: Space, goal: Goal, seed: Seed) -> Search[Bracketed]:
         """The search; its claim is a Bracketed, also when its budget is spent halfway."""
         known = Bracketed()
         try:
@@ -53,7 +53,7 @@ class BracketSearch:
                 return known
             known = yield from self._single_swaps(space, goal, known)
             if known.flip is None and space.max_swaps > 1:
-                flip = yield from self.attack(space, goal, rng)
+                flip = yield from self.attack(space, goal, seed)
                 known = replace(known, flip=flip)
                 if flip is not None:
                     known = replace(known, flip=(yield from put_back(space, goal, flip)))

@@ -265,5 +265,5 @@ class Cnn(WordVictim):
     def min_swaps(self) -> int:
         """One layer is looked up from a table in either way; flattened, only many swaps are worth preparing for."""
         if self.reads_deletions:
-            return 2
+            return 1
         return 16 if isinstance(self.settings, CnnSettings) and self.settings.layers == 1 else 4

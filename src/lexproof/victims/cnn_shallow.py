@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -41,7 +42,7 @@ class ShallowState:
         if bool(several.any()):
             chosen = several[rows].nonzero()[:, 0]
             places, text = first[chosen], (several.cumsum(0) - 1)[rows[chosen]]
-            before, after = _running_maxima(self._sums[:, several])
+            before, after = _running_maxima(self._sums.index_select(1, several.nonzero()[:, 0]))
             here = _at(before, text, places)
             largest[chosen] = torch.maximum(here, _at(after, text, places + size), out=here)
         return largest
@@ -60,15 +61,15 @@ class ShallowState:
 
 def _running_maxima(sums: Tensor) -> tuple[Tensor, Tensor]:
     """Largest sum before and from each place: (places + 1, M, filters)."""
-    places, count, filters = sums.shape
-    before, after = torch.empty(2, places + 1, count, filters)
-    before[0] = after[places] = -torch.inf
-    sums_at, before_at, after_at = sums.unbind(), before.unbind(), after.unbind()
+    values = sums.numpy()
+    places, *shape = values.shape
+    before, after = np.empty((2, places + 1, *shape), np.float32)
+    before[0] = after[places] = -np.inf
     for t in range(places):  # a running maximum along an axis is many times slower than this loop
-        torch.maximum(before_at[t], sums_at[t], out=before_at[t + 1])
+        np.maximum(before[t], values[t], out=before[t + 1])
     for t in range(places, 0, -1):
-        torch.maximum(after_at[t], sums_at[t - 1], out=after_at[t - 1])
-    return before, after
+        np.maximum(after[t], values[t - 1], out=after[t - 1])
+    return torch.from_numpy(before), torch.from_numpy(after)
 
 
 def _at(maxima: Tensor, rows: Tensor, places: Tensor) -> Tensor:
