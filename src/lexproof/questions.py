@@ -91,9 +91,7 @@ class Find:
             name = self.attack if isinstance(self.attack, str) else type(self.attack).__name__
             reason = outcome.stopped or (f"{name} found no flip" if self.flip(outcome) is None else _TIED)
             return Unknown(reason=reason, cost=outcome.cost)
-        return Broken(
-            witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=outcome.cost
-        )
+        return _broken(witness, outcome.cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +119,7 @@ class Prove:
         if witness is None:
             settled = f"; proven up to {verdict.radius} swaps" if verdict.radius >= 0 else ""
             return Unknown(reason=(verdict.reason or _TIED) + settled, cost=outcome.cost)
-        return Broken(
-            witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=outcome.cost
-        )
+        return _broken(witness, outcome.cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
