@@ -126,7 +126,8 @@ def _check_columns(fields: Fields, columns: Sequence[str], path: Path) -> None:
     if missing:
         option = "label" if missing[0] == fields.label else "premise" if missing[0] == fields.premise else "text"
         raise DataError(
-            f"expected a column {missing[0]!r} in {str(path)!r}, got {', '.join(columns)}; say which with {option}=..."
+            f"expected a column {missing[0]!r} in {str(path)!r}, got {', '.join(columns)}; "
+            f"say which with {option}=... (--{option}-column)"
         )
 
 
