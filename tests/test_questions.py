@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,8 @@ from lexproof.questions import Find, Item, answer_all
 from lexproof.search import Search
 from lexproof.space import Space
 from lexproof.statistics.intervals import clopper_pearson, hoeffding, hoeffding_samples
-from toys import Additive, brute_minimum, random_space
+from lexproof.victims.base import Bound, Job
+from toys import Additive, brute_minimum, random_space, weight
 
 SPACE = Space("a b c d", [["a1", "a2"], ["b1"], ["c1", "c2", "c3"], []], 3)
 
@@ -36,6 +39,57 @@ def test_minimum_and_proof_match_brute_force(seed: int) -> None:
         assert answer.swaps == exact == len(answer.changed)
         assert isinstance(proof, lp.Broken)
         assert proof.swaps == exact
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_predicate_takes_texts_out_of_every_answer(seed: int) -> None:
+    victim, rng = Additive(seed, quadratic=0.5), np.random.default_rng(seed)
+    whole = random_space(rng)
+    space = Space(
+        whole.original, whole.choices, whole.max_swaps, lambda texts: np.array([len(t) % 3 > 0 for t in texts])
+    )
+    label = int(victim.predict([str(space.original)])[0])
+    inside = np.array([point for point in space.points() if space.contains(point)])
+    flipped = inside[victim.predict(space.render(inside)) != label]
+    answer, proof = lp.minimize(victim, space, label), lp.prove(victim, space, label)
+    if not len(flipped):
+        assert isinstance(answer, lp.Bracket)
+        assert (answer.lower, answer.upper) == (space.max_swaps + 1, None)
+        assert isinstance(proof, lp.Robust)
+        assert proof.certificate.margin > 0
+        recheck(proof.certificate, victim, space, label)
+    else:
+        least = np.count_nonzero(flipped, axis=1).min()
+        assert isinstance(answer, lp.Minimum)
+        assert isinstance(proof, lp.Broken)
+        assert answer.swaps == proof.swaps == least
+
+
+class Compiled(Bound):
+    """A space in a form of the victim's own."""
+
+
+class Shaky(Additive):
+    """Scores points by 4e-4 less sure than their texts, which its rounding of 1e-3 allows."""
+
+    rounding = 1e-3
+
+    def bind(self, space: Space) -> Bound:
+        return Compiled(space)
+
+    def score(self, jobs: Sequence[Job]) -> list[FloatArray]:
+        pairs = zip(jobs, super().score(jobs), strict=True)
+        return [scores + np.array([2e-4, -2e-4]) * isinstance(bound, Compiled) for (bound, _), scores in pairs]
+
+
+def test_a_text_within_rounding_as_a_point_is_proven_by_its_text() -> None:
+    space = Space("x b", [["a"], []])
+    victim = Shaky(0, bias=2.4e-3 - weight("a", 0) - weight("b", 0))
+    negative, positive = victim.scores(["a b"])[0]
+    assert victim.rounding < positive - negative < victim.rounding + 4e-4
+    proof = lp.prove(victim, space, 1)
+    assert isinstance(proof, lp.Robust)
+    assert proof.certificate.margin > victim.rounding
 
 
 def test_label_defaults_to_the_prediction() -> None:

@@ -95,24 +95,28 @@ def sweep_stratum(space: Space, goal: Goal, order: NDArray[np.int64], k: int) ->
         margins = goal.margin(scores)
         if len(rows):
             return Sweep(float(margins.min()), dense(request[rows[:1]])[0], tied)
-        near = np.flatnonzero(margins <= goal.slack)
-        if len(near):
-            flip, tie = yield from _settle(space, goal, dense(request[near]))
+        near = margins <= goal.slack
+        least = min(least, float(margins[~near].min(initial=np.inf)))
+        if np.count_nonzero(near):
+            flip, margin = yield from _settle(space, goal, dense(request[near]))
             if flip is not None:
-                return Sweep(float(margins.min()), flip, tied)
-            tied |= tie
-        least = min(least, float(margins.min(initial=np.inf)))
+                return Sweep(margin, flip, tied)
+            tied |= margin <= goal.slack
+            least = min(least, margin)
     return Sweep(least, None, tied)
 
 
-def _settle(space: Space, goal: Goal, points: IntArray) -> Search[tuple[IntArray | None, bool]]:
-    """A flip among points that lie within rounding, judged by their texts; or whether a tie remains."""
+def _settle(space: Space, goal: Goal, points: IntArray) -> Search[tuple[IntArray | None, float]]:
+    """A flip among points that lie within rounding, judged by their texts, and the least margin of the texts.
+
+    Points that the space's predicate rejects are not texts of the space: they neither flip nor bound the margin.
+    """
     points = points[space.accepts(points)]
     if not len(points):
-        return None, False
+        return None, float("inf")
     scores = yield AsText(points)
     rows = np.flatnonzero(goal.strict.reached(scores))
-    return (points[rows[0]] if len(rows) else None), bool((goal.margin(scores) <= goal.slack).any())
+    return (points[rows[0]] if len(rows) else None), float(goal.margin(scores).min())
 
 
 def stratum(space: Space, order: NDArray[np.int64], k: int) -> Iterator[Swaps | IntArray]:
