@@ -6,7 +6,7 @@ import pytest
 from lexproof.engine import Engine, Limits, Outcome, Task
 from lexproof.errors import ModelError
 from lexproof.goal import Goal
-from lexproof.points import MASKED, AsText, FloatArray, Fresh, Swaps
+from lexproof.points import MASKED, AsText, FloatArray, Fresh, Sensitivity, Swaps
 from lexproof.search import Search, Spent
 from lexproof.space import Space
 from lexproof.text import Input
@@ -83,6 +83,31 @@ def test_budgets_are_exact(budget: int) -> None:
     assert ("budget of" in outcome.stopped) == (budget <= SPACE.size)
 
 
+class Sloped(Additive):
+    """Has gradients, of a kind."""
+
+    has_gradients = True
+
+    def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
+        self.asked.extend(bound.space.render(request.points))
+        return np.ones(request.points.shape)
+
+
+@pytest.mark.parametrize("budget", range(1, 6))
+def test_gradients_are_paid_for(budget: int) -> None:
+    def search() -> Search[str]:
+        for rows in (1, 2):
+            yield SPACE.points(rows, 2 * rows)
+            yield Sensitivity(SPACE.points(0, rows), 1)
+        return "all"
+
+    victim = Sloped(5)
+    outcome = run_one(victim, search(), limits=Limits(max_queries=budget))
+    assert outcome.cost.queries == len(victim.asked) <= budget
+    assert (outcome.claim, outcome.stopped) == (None, f"budget of {budget} queries used up")
+    assert run_one(Sloped(5), search(), limits=Limits(max_queries=6)).claim == "all"
+
+
 def test_a_spent_search_may_return_what_it_has() -> None:
     def search() -> Search[str]:
         try:
@@ -114,6 +139,25 @@ def test_time_limit() -> None:
     outcome = run_one(Additive(), search(), limits=Limits(time_limit=0.05))
     assert outcome.stopped == "time limit of 0.05 s reached"
     assert outcome.cost.seconds >= 0.05
+
+
+def test_a_time_limit_leaves_time_for_the_text_itself() -> None:
+    def search() -> Search[int]:
+        scores = yield SPACE.origin[None]
+        yield SPACE.singles()
+        return len(scores)
+
+    outcome = run_one(Additive(), search(), limits=Limits(time_limit=1e-9))
+    assert (outcome.cost.queries, outcome.stopped) == (1, "time limit of 1e-09 s reached")
+
+
+def test_a_search_may_say_why_it_gives_up() -> None:
+    def search() -> Search[None]:
+        yield SPACE.origin[None]
+        raise Spent("too steep")
+
+    outcome = run_one(Additive(), search())
+    assert (outcome.claim, outcome.stopped, outcome.error) == (None, "too steep", None)
 
 
 def test_the_best_flip_seen_is_kept_even_if_the_search_is_blind() -> None:
@@ -201,6 +245,43 @@ def test_one_text_that_cannot_be_answered_fails_alone() -> None:
     failed = [key for key, outcome in outcomes.items() if outcome.error is not None]
     assert failed == [4]
     assert "cannot read 'text4'" in str(outcomes[4].error)
+
+
+@pytest.mark.parametrize("width", [40, 256])
+def test_bad_texts_at_the_front_do_not_stop_the_run(width: int) -> None:
+    spaces = [Space(f"{'bad' if key < 30 else 'good'} text{key}", [["x"], []]) for key in range(60)]
+    tasks = [Task(key, space, Goal(1), score_everything(space, 9)) for key, space in enumerate(spaces)]
+    outcomes = list(Engine(Picky("bad"), width=width).run(tasks))
+    assert sorted(outcome.key for outcome in outcomes if outcome.error is not None) == list(range(30))
+
+
+def test_a_victim_that_is_down_is_not_asked_for_ever() -> None:
+    victim = Picky("text")
+    asked: list[Input] = []
+
+    def scores(inputs: Sequence[Input]) -> FloatArray:
+        asked.append(inputs[0])
+        raise ModelError("no answer")
+
+    victim.scores = scores  # type: ignore[method-assign]
+    spaces = [Space(f"text{key}", [["x"]]) for key in range(200)]
+    tasks = [Task(key, space, Goal(1), score_everything(space, 9)) for key, space in enumerate(spaces)]
+    with pytest.raises(ModelError, match="no answer"):
+        list(Engine(victim).run(tasks))
+    assert len(asked) == 9  # all at once, then eight of them alone
+
+
+def test_a_text_that_cannot_be_bound_fails_alone() -> None:
+    class Deaf(Additive):
+        def bind(self, space: Space) -> Bound:
+            if "text3" in str(space.original):
+                raise ModelError("cannot bind")
+            return super().bind(space)
+
+    spaces = [Space(f"text{key}", [["x"]]) for key in range(6)]
+    tasks = [Task(key, space, Goal(1), score_everything(space, 9)) for key, space in enumerate(spaces)]
+    failed = [outcome for outcome in Engine(Deaf()).run(tasks) if outcome.error is not None]
+    assert [(outcome.key, str(outcome.error)) for outcome in failed] == [(3, "cannot bind")]
 
 
 def test_a_victim_that_answers_nothing_stops_the_run() -> None:

@@ -8,7 +8,9 @@ from lexproof.errors import InputError, MissingExtra, UnknownName, require
 from lexproof.goal import Goal, steady
 from lexproof.space import Change
 
-CERTIFICATE = Certificate(method="enumeration", radius=1, points=5, margin=0.25, rounding=1e-5, victim="v", space="s")
+CERTIFICATE = Certificate(
+    method="enumeration", label=1, target=None, radius=1, points=5, margin=0.25, rounding=1e-5, victim="v", space="s"
+)
 CHANGED = (Change(0, "a", "b"), Change(2, "c", "d"))
 COST = Cost(queries=7, cached=2, seconds=0.5)
 ANSWERS = [

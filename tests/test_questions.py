@@ -11,7 +11,7 @@ from lexproof.evidence import recheck
 from lexproof.goal import Goal
 from lexproof.points import FloatArray, IntArray
 from lexproof.questions import Find, Item, answer_all
-from lexproof.search import Search
+from lexproof.search import Search, Seed
 from lexproof.space import Space
 from lexproof.statistics.intervals import clopper_pearson, hoeffding, hoeffding_samples
 from lexproof.victims.base import Bound, Job
@@ -162,7 +162,7 @@ class Lies:
     def __init__(self, point: list[int]) -> None:
         self.point = np.array(point, np.int32)
 
-    def __call__(self, space: Space, goal: Goal, rng: np.random.Generator) -> Search[IntArray | None]:
+    def __call__(self, space: Space, goal: Goal, seed: Seed) -> Search[IntArray | None]:
         yield space.origin[None]
         return self.point
 
@@ -185,13 +185,68 @@ def test_a_false_certificate_is_caught() -> None:
         ("victim", "x", InputError),
         ("space", "x", InputError),
         ("method", "magic", InputError),
+        ("label", 0, InputError),
     ):
         forged = lp.from_json({**record, "certificate": {**record["certificate"], key: value}})
         assert isinstance(forged, lp.Robust)
         with pytest.raises(error):
             recheck(forged.certificate, victim, space, 1)
-    with pytest.raises(EvidenceError, match="does not hold"):
+    with pytest.raises(InputError, match="expected label 0, got a certificate about 1"):
         recheck(proof.certificate, victim, space, 0)
+    forged = lp.from_json({**record, "certificate": {**record["certificate"], "label": 0}})
+    assert isinstance(forged, lp.Robust)
+    with pytest.raises(EvidenceError, match="does not hold"):
+        recheck(forged.certificate, victim, space)
+
+
+def test_a_targeted_certificate_is_about_its_target() -> None:
+    victim = lp.BlackBox(lambda texts: [[0.1, 0.8, 0.1] if "x" in t else [0.1, 0.1, 0.8] for t in texts], labels="abc")
+    space = Space("a b", [["x"], ["y"]])
+    proof = lp.prove(victim, space, 2, target=0)
+    assert isinstance(proof, lp.Robust)
+    assert (proof.certificate.label, proof.certificate.target) == (2, 0)
+    again = lp.from_json(proof.to_json())
+    assert isinstance(again, lp.Robust)
+    recheck(again.certificate, victim, space, 2)
+    assert isinstance(lp.prove(victim, space, 2), lp.Broken)
+    untargeted = lp.from_json({**proof.to_json(), "certificate": {**proof.to_json()["certificate"], "target": None}})
+    assert isinstance(untargeted, lp.Robust)
+    with pytest.raises(EvidenceError, match="does not hold"):
+        recheck(untargeted.certificate, victim, space)
+
+
+@pytest.mark.parametrize("budget", range(1, 9))
+def test_a_misclassified_text_is_proven_broken_by_one_query(budget: int) -> None:
+    answer = lp.prove(Additive(0, bias=-9), SPACE, 1, max_queries=budget)
+    assert isinstance(answer, lp.Broken)
+    assert (answer.swaps, answer.queries) == (0, 1)
+
+
+def test_queries_are_distinct_inputs_of_a_small_space() -> None:
+    victim = Additive(4, bias=1.0)
+    space = Space(" ".join("abcdef"), [[f"{c}{i}" for i in range(2)] for c in "abcdef"], 4)
+    for answer in (
+        lp.minimize(victim, space, 1, attack=RandomSearch(draws=300)),
+        lp.count(victim, space, 1, samples=200),
+        lp.count(victim, space, 1, samples=5000),
+    ):
+        assert answer.queries <= space.size
+
+
+def test_a_space_too_large_for_an_attack_is_that_texts_trouble() -> None:
+    space = Space("w " * 12_000, [["x"]] * 12_000, 3000)
+    found = lp.find(Additive(0, bias=1e9), space, 1, attack="random")
+    assert isinstance(found, lp.Unknown)
+    assert "cannot sample 3000 swaps over 12000 words" in found.reason
+    bracket = lp.minimize(Additive(0, bias=1e9), space, 1, attack="random", max_points=0)
+    assert isinstance(bracket, lp.Bracket)
+    assert (bracket.lower, bracket.upper) == (2, None)
+    assert "exceed max_points=0" in bracket.reason
+
+
+def test_a_negative_seed_is_refused() -> None:
+    with pytest.raises(InputError, match="expected seed >= 0, got -1"):
+        lp.count(Additive(), SPACE, 1, samples=2, seed=-1)
 
 
 def test_needs_gradients_is_said_before_anything_runs() -> None:

@@ -163,6 +163,19 @@ def test_allowed_swaps_wants_a_share() -> None:
         allowed_swaps(10, 0)
 
 
+def test_the_last_points_of_a_space_with_large_inner_counts() -> None:
+    space = Space("a " * 100, [["b"]] * 100)
+    assert space.size == 2**100
+    assert space.points(space.size - 1, space.size).tolist() == [[1] * 100]
+    assert (space.points(space.size - 3, space.size).sum(axis=1) == [99, 99, 100]).all()
+
+
+@pytest.mark.parametrize("max_swaps", [0, 1, 7, 40])
+def test_size_is_the_sum_of_the_strata(max_swaps: int) -> None:
+    space = Space("a " * 40, [[f"b{j}" for j in range(i % 4)] for i in range(40)], max_swaps)
+    assert space.size == sum(space.stratum(k) for k in range(space.max_swaps + 1))
+
+
 def test_whole_text_predicate() -> None:
     def short(texts):  # type: ignore[no-untyped-def]
         return np.array([len(text) <= 5 for text in texts])

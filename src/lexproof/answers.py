@@ -22,7 +22,10 @@ from lexproof.space import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What an answer cost: unique model inputs, repeats answered from memory, and seconds."""
+    """What an answer cost: model inputs, repeats answered from memory, and seconds.
+
+    `queries` are distinct inputs, but for an enumeration that is too large to remember: what it asks counts again.
+    """
 
     queries: int = 0
     cached: int = 0
@@ -46,10 +49,13 @@ class Certificate:
     """Why no flip exists within `radius` swaps.
 
     `enumeration`: all `points` points were scored, the least margin was `margin`, and it exceeds `rounding`, the
-    stated bound on the victim's floating-point error.  Replay: `lexproof.certify.recheck(certificate, …)`.
+    stated bound on the victim's floating-point error.  Replay: `lexproof.recheck(certificate, victim, space)`.
+    A flip is any label but `label`, or exactly `target` if there is one.
     """
 
     method: str
+    label: int
+    target: int | None
     radius: int
     points: int
     margin: float

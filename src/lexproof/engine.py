@@ -38,7 +38,7 @@ from lexproof.points import (
 )
 from lexproof.search import Search, Spent
 from lexproof.space import Space
-from lexproof.victims.base import Bound, Job, Victim
+from lexproof.victims.base import Bound, Job, Victim, each_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ class Outcome:
     """How a search ended: its claim (None if it was cut short), the best flip seen, why it stopped, what it cost."""
 
     key: int
+    goal: Goal
     claim: Any
     best: IntArray | None
     stopped: str
@@ -153,16 +154,7 @@ class Engine:
         except ModelError as error:
             if len(jobs) == 1:
                 return [error]
-        # One text may be to blame: ask for each alone.  If none can be answered, the victim itself is broken.
-        answers: list[FloatArray | ModelError] = []
-        for job in jobs:
-            try:
-                answers += self.victim.score([job])
-            except ModelError as error:
-                answers.append(error)
-                if len(answers) >= 3 and all(isinstance(answer, ModelError) for answer in answers):
-                    raise
-        return answers
+        return each_alone(jobs, lambda job: self.victim.score([job])[0])
 
 
 class _Memory:
@@ -220,13 +212,18 @@ class _Running:
         self.seconds = 0.0
         self._memory = _Memory(victim.classes)
         begun = time.perf_counter()
-        self._bound: Bound = victim.bind(task.space)
+        self._bound: Bound
         self._todo: Points  # the part of the pending request that must be scored
         self._places: list[int] | None  # memory index of each asked point, None for requests not remembered
         self._done = 0
         self._parts: list[FloatArray] = []
         self._as_text = False
-        self._advance(None)
+        try:
+            self._bound = victim.bind(task.space)
+        except ModelError as error:
+            self._finish(None, "error", error)
+        else:
+            self._advance(None)
         self.seconds += time.perf_counter() - begun
 
     # ------------------------------------------------------------------ asking
@@ -259,11 +256,12 @@ class _Running:
                 self._advance(self._answer())
         self.seconds += seconds + time.perf_counter() - begun
 
-    def _spent(self) -> str:
+    def _spent(self, wanted: int = 1) -> str:
+        """Why so many more inputs cannot be asked; the first one always may, however long binding took."""
         limits = self.limits
-        if limits.max_queries is not None and self.queries >= limits.max_queries:
+        if limits.max_queries is not None and self.queries + wanted > limits.max_queries:
             return f"budget of {limits.max_queries} queries used up"
-        if limits.time_limit is not None and self.seconds >= limits.time_limit:
+        if limits.time_limit is not None and self.seconds >= limits.time_limit and self.queries:
             return f"time limit of {limits.time_limit:g} s reached"
         return ""
 
@@ -275,6 +273,9 @@ class _Running:
             while True:
                 request = next(self.search) if scores is None else self.search.send(scores)
                 if isinstance(request, Sensitivity):
+                    stop = self._spent(len(request.points))
+                    if stop:
+                        return self._throw(stop)
                     self.queries += len(request.points)
                     scores = self.victim.sensitivity(self._bound, request)
                     continue
@@ -284,6 +285,10 @@ class _Running:
                 scores = self._answer()
         except StopIteration as end:
             self._finish(end.value, "")
+        except Spent as spent:
+            self._finish(None, spent.reason)
+        except ModelError as error:
+            self._finish(None, "error", error)
 
     def _take(self, request: Points | Fresh | AsText) -> None:
         self._done, self._parts, self._places = 0, [], None
@@ -320,7 +325,7 @@ class _Running:
     def _finish(self, claim: Any, stopped: str, error: ModelError | None = None) -> None:
         self.search.close()
         cost = Cost(queries=self.queries, cached=self.cached, seconds=self.seconds)
-        self.outcome = Outcome(self.key, claim, self.best, stopped, cost, error)
+        self.outcome = Outcome(self.key, self.goal, claim, self.best, stopped, cost, error)
 
     def _watch(self, points: Points, scores: FloatArray) -> None:
         """Remember the flip with the fewest swaps; the first one scored among equals."""

@@ -54,7 +54,7 @@ def _witness(space: Space, goal: Goal, point: IntArray, given: Input, scores: Fl
     raise EvidenceError(f"a claimed witness does not fool the victim: {text!r} has scores {scores[0].tolist()}")
 
 
-def certify(victim: Victim, space: Space, radius: int, points: int, margin: float) -> Certificate | None:
+def certify(victim: Victim, space: Space, goal: Goal, radius: int, points: int, margin: float) -> Certificate | None:
     """The certificate of an enumeration that covered exactly the points it had to; None if it settled nothing."""
     if radius < 0:
         return None
@@ -63,6 +63,8 @@ def certify(victim: Victim, space: Space, radius: int, points: int, margin: floa
         raise EvidenceError(f"an enumeration to radius {radius} covered {points} of {needed} points, margin {margin}")
     return Certificate(
         method=Enumeration.method,
+        label=goal.label,
+        target=goal.target,
         radius=radius,
         points=points,
         margin=margin,
@@ -72,9 +74,13 @@ def certify(victim: Victim, space: Space, radius: int, points: int, margin: floa
     )
 
 
-def recheck(certificate: Certificate, victim: Victim, space: Space, label: int) -> None:
-    """Return if the certificate holds; EvidenceError if it does not, InputError if it is about something else."""
+def recheck(certificate: Certificate, victim: Victim, space: Space, label: int | None = None) -> None:
+    """Return if the certificate holds; EvidenceError if it does not, InputError if it is about something else.
+
+    With a `label`, the certificate must be about that label.
+    """
     for name, expected, got in (
+        ("label", certificate.label, certificate.label if label is None else label),
         ("victim", certificate.victim, victim.fingerprint),
         ("space", certificate.space, space.fingerprint),
         ("method", certificate.method, Enumeration.method),
@@ -82,7 +88,8 @@ def recheck(certificate: Certificate, victim: Victim, space: Space, label: int) 
         if expected != got:
             raise InputError(f"expected {name} {got}, got a certificate about {expected}")
     inner = space.restrict(max_swaps=certificate.radius)
-    goal = Goal(label, slack=victim.rounding)
+    goal = Goal(certificate.label, certificate.target, victim.rounding)
+    goal.check(victim.classes)
     outcome = next(Engine(victim).run([Task(0, inner, goal, Enumeration()(inner, goal))]))
     if outcome.error is not None:
         raise outcome.error

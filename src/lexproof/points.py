@@ -90,14 +90,15 @@ def dense(points: Points) -> IntArray:
     return points.dense() if isinstance(points, Swaps) else points
 
 
-_LONG_TEXT = 2000  # words from which points are hashed instead of written out
+_LONG_TEXT = 500  # words from which points are hashed instead of written out
 
 
 def keys(points: Points) -> Sequence[int | bytes]:
     """A key a point: equal points have equal keys, and unequal ones differ (in long texts: almost surely).
 
-    Used to recognise repeated questions of one search; never used in a proof.  Points of one length are written out in
-    full; in long texts, where that would fill the memory, they are hashed to 64 bits (Zobrist).
+    Used to recognise repeated questions of one search.  Points are written out in full; in long texts, where that
+    would fill the memory, they are hashed to 64 bits (Zobrist).  A proof may rest on hashed keys of single swaps only:
+    the hash of one swap is a bijection, so that no two of them collide.
     """
     n = points.bases.shape[1] if isinstance(points, Swaps) else points.shape[1]
     if n > _LONG_TEXT:

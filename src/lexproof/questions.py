@@ -24,7 +24,7 @@ from lexproof.errors import EvidenceError, InputError, ModelError
 from lexproof.evidence import Claimed, Witness, certify, check_flips
 from lexproof.goal import Goal
 from lexproof.points import IntArray
-from lexproof.search import Search, Seed
+from lexproof.search import Search, Seed, Spent
 from lexproof.space import Space
 from lexproof.statistics.intervals import check_confidence, clopper_pearson, hoeffding
 from lexproof.statistics.share import Tally, count_or_sample
@@ -38,6 +38,7 @@ Interval = Literal["clopper-pearson", "hoeffding"]
 A = TypeVar("A", covariant=True)
 
 _NO_LIMITS = Limits()
+_NO_GOAL = Goal(-1)  # of a text that the victim cannot read
 _TIED = "the flip found is a tie within rounding"
 
 
@@ -78,7 +79,10 @@ class Find:
             return space.origin
         if not space.max_swaps:
             return None
-        return (yield from attack(space, goal, Seed(self.seed, ("attack", space.original))))
+        try:
+            return (yield from attack(space, goal, Seed(self.seed, ("attack", space.original))))
+        except InputError as error:  # such as a space too large to sample: this text's trouble, not the run's
+            raise Spent(str(error)) from error
 
     def flip(self, outcome: Outcome) -> IntArray | None:
         """The claim, or the best flip seen on the way."""
@@ -113,7 +117,7 @@ class Prove:
     ) -> Robust | Broken | Unknown:
         """Never Robust because a search failed: only if every text of the space was covered."""
         verdict: Verdict = outcome.claim
-        certificate = certify(victim, space, verdict.radius, verdict.points, verdict.margin)
+        certificate = certify(victim, space, outcome.goal, verdict.radius, verdict.points, verdict.margin)
         if certificate is not None and certificate.radius == space.max_swaps:
             return Robust(radius=certificate.radius, certificate=certificate, cost=outcome.cost)
         if witness is None:
@@ -124,7 +128,7 @@ class Prove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimize:
-    """How few swaps?  Minimum, or a Bracket: an attack from above, at most `max_points` enumerated texts from below."""
+    """How few swaps?  Minimum, or a Bracket: an attack from above, single swaps and `max_points` texts from below."""
 
     attack: AttackLike = "textfooler"
     max_points: int = 100_000
@@ -144,7 +148,7 @@ class Minimize:
     def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> Minimum | Bracket:
         """The bracket, with the witness at its upper end and the certificate below its lower end."""
         claim: Bracketed = outcome.claim
-        certificate = certify(victim, space, claim.radius, claim.points, claim.margin)
+        certificate = certify(victim, space, outcome.goal, claim.radius, claim.points, claim.margin)
         lower = claim.radius + 1
         if witness is None:
             return Bracket(
@@ -263,15 +267,24 @@ def answer_all(
 ) -> Iterator[Answered[A]]:
     """Ask one question about many spaces at once; answers come as they are finished, `item.key` tells whose."""
     waiting: dict[int, tuple[Item, Goal]] = {}
+    unread: list[Answered[A]] = []
 
     def tasks() -> Iterator[Task]:
         for item in items:
-            goal = goal_for(victim, item)
+            try:
+                goal = goal_for(victim, item)
+            except ModelError as error:  # no label was given, and the victim has none to offer
+                outcome = Outcome(item.key, _NO_GOAL, None, None, "error", Cost(), error)
+                unread.append(Answered(item, _NO_GOAL, None, outcome))
+                continue
             waiting[item.key] = item, goal
             yield Task(item.key, item.space, goal, question.search(victim, item.space, goal), question.limits)
 
     for outcomes in (engine or Engine(victim)).rounds(tasks()):
         yield from _checked(question, victim, [(*waiting.pop(outcome.key), outcome) for outcome in outcomes])
+        yield from unread
+        unread.clear()
+    yield from unread
 
 
 def _checked(

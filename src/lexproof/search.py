@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lexproof.errors import InputError
 from lexproof.goal import Goal
 from lexproof.points import FloatArray, Points, Request, dense
 from lexproof.space import Space
@@ -27,7 +28,10 @@ Search = Generator[Request, FloatArray, Claim]
 
 
 class Spent(Exception):
-    """Thrown into a search whose budget is used up; it may catch it and return what it has, but not ask again."""
+    """Thrown into a search whose budget is used up; it may catch it and return what it has, but not ask again.
+
+    A search may also raise it itself, to say why it gives up.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -59,5 +63,7 @@ class Seed:
 
     def generator(self) -> np.random.Generator:
         """A new generator; the same one each time."""
+        if self.value < 0:
+            raise InputError(f"expected seed >= 0, got {self.value}")
         words = (str(name).encode("utf-8", "surrogatepass") for name in self.names)
         return np.random.default_rng([self.value, *map(zlib.crc32, words)])

@@ -55,6 +55,8 @@ class Strata:
     @property
     def size(self) -> int:
         """Exact number of points, the original included."""
+        if (len(self.open) + 1) * (self.max_swaps + 1) <= _TABLE_LIMIT:
+            return sum(self._group_suffix[0])
         return sum(self.stratum(k) for k in range(self.max_swaps + 1))
 
     def is_within(self, limit: int) -> bool:
@@ -96,7 +98,7 @@ class Strata:
 
     def _unrank(self, k: int, low: int, high: int) -> IntArray:
         counts = self._suffix_counts(k)
-        small = self.stratum(k) < 2**62
+        small = max(map(max, counts)) < 2**62
         table = np.array(counts, np.int64 if small else object)
         rank = np.arange(high - low, dtype=np.int64)
         rank = rank + low if small else rank.astype(object) + low

@@ -264,6 +264,102 @@ def test_a_text_of_a_hundred_thousand_words_is_answered() -> None:
     assert time.perf_counter() - start < 30
 
 
+def good_run(folder: Path) -> dict[str, bytes]:
+    lp.audit(Additive(1), TEXTS[:5], LABELS[:5], candidates=candidates, out=folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+class Down(Additive):
+    def scores(self, inputs: object) -> FloatArray:
+        raise ModelError("no answer")
+
+
+def test_a_run_is_replaced_only_by_one_that_answers(tmp_path: Path) -> None:
+    before = good_run(tmp_path / "run")
+    with pytest.raises(ModelError, match="no answer"):
+        lp.audit(Down(), TEXTS, LABELS, candidates=candidates, out=tmp_path / "run", overwrite=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    new = lp.audit(Additive(2), TEXTS[5:9], LABELS[5:9], candidates=candidates, out=tmp_path / "run", overwrite=True)
+    assert [record["text"] for record in new.records] == TEXTS[5:9]
+    again = lp.audit(Additive(2), TEXTS[5:9], LABELS[5:9], candidates=candidates, out=tmp_path / "run", resume=True)
+    assert again.records == new.records
+
+
+def test_an_empty_folder_outlives_a_run_that_failed(tmp_path: Path) -> None:
+    for name, is_there in (("old", True), ("new", False)):
+        if is_there:
+            (tmp_path / name).mkdir()
+        with pytest.raises(ModelError, match="no answer"):
+            lp.audit(Down(), TEXTS, LABELS, candidates=candidates, out=tmp_path / name)
+        assert (tmp_path / name).exists() == is_there
+        assert not is_there or not any((tmp_path / name).iterdir())
+
+
+def test_a_damaged_run_is_reported(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    good_run(folder)
+    with sqlite3.connect(folder / "run.sqlite") as database:
+        database.execute("UPDATE answers SET record = '3' WHERE id = 2")
+    database.close()
+    with pytest.raises(RunError, match=r"cannot read .*run.sqlite: a record is not what a run writes; it is damaged"):
+        lp.audit(Additive(1), TEXTS[:5], LABELS[:5], candidates=candidates, out=folder, resume=True)
+    (folder / "config.json").write_text('{"identity": 3}')
+    with pytest.raises(RunError, match="to be the configuration of a run, got something else"):
+        lp.audit(Additive(1), TEXTS[:5], LABELS[:5], candidates=candidates, out=folder, resume=True)
+
+
+def test_labels_may_be_an_array() -> None:
+    arrays = lp.audit(Additive(1), TEXTS, np.array(LABELS), candidates=candidates)  # type: ignore[arg-type]
+    assert stable(arrays.records) == stable(lp.audit(Additive(1), TEXTS, LABELS, candidates=candidates).records)
+
+
+def test_one_bad_text_without_labels_fails_alone() -> None:
+    victim = Additive(1)
+    scores = victim.scores
+
+    def picky(inputs: object) -> FloatArray:
+        if any("quick" in given for given in inputs):  # type: ignore[attr-defined]
+            raise ModelError("cannot read quick")
+        return scores(inputs)  # type: ignore[arg-type]
+
+    victim.scores = picky  # type: ignore[method-assign,assignment]
+    texts = ["plain film", "quick film", "odd plot", "warm cast"]
+    result = lp.audit(victim, texts, candidates=candidates)
+    assert [record["answer"] == "error" for record in result.records] == [False, True, False, False]
+    assert (result.records[1]["label"], result.records[1]["reason"]) == (None, "cannot read quick")
+    assert (result.summary["n"], result.summary["errors"]) == (3, 1)
+
+
+def test_a_time_limit_does_not_make_texts_wrong() -> None:
+    result = lp.audit(Additive(1), TEXTS, candidates=candidates, settings=lp.Settings(time_limit=1e-9))
+    assert result.summary["clean"]["k"] == len(TEXTS)
+
+
+def test_curves_reach_as_far_as_the_answers() -> None:
+    text = " ".join(["plain"] * 45)
+    # 20 is far from 0: one swap moves the sum by 0.5, so 41 swaps are needed
+    victim = lp.BlackBox(
+        lambda texts: [[0.0, 20.4 - 0.5 * given.count("plain0")] for given in texts], labels=["negative", "positive"]
+    )
+    settings = lp.Settings(max_share=1.0, max_points=0, samples=0)
+    result = lp.audit(victim, [text], [1], candidates=lambda text: [["plain0"]] * len(text), settings=settings)
+    assert result.records[0]["upper"] == 41
+    curve = result.summary["curve"]
+    assert [point["swaps"] for point in curve] == list(range(42))
+    assert [curve[r]["attacked"]["k"] for r in (0, 30, 40, 41)] == [1, 1, 1, 0]
+
+
+def test_the_curve_shows_the_first_swap_when_all_is_proven() -> None:
+    result = lp.audit(Additive(0, bias=60), TEXTS, [1] * len(TEXTS), candidates=candidates)
+    assert result.summary["certified"]["value"] == 1.0
+    assert [point["certified"]["k"] for point in result.summary["curve"]] == [len(TEXTS), len(TEXTS)]
+    swapped = [record for record in result.records if record["max_swaps"]]
+    assert swapped
+    for record in swapped:  # proven, so counted: no sample and no interval
+        assert (record["share"]["method"], record["share"]["value"]) == ("exact", 0.0)
+        assert record["queries"] <= int(record["points"]) + 2 * record["words"]
+
+
 def test_bad_input() -> None:
     with pytest.raises(InputError, match="expected at least one text, got an empty set"):
         lp.audit(Additive(), [], [], candidates=candidates)

@@ -19,14 +19,32 @@ _FILES = ("config.json", "run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "summ
 
 
 class RunFolder:
-    """An open run; without a folder it lives in memory."""
+    """An open run; without a folder it lives in memory.
 
-    def __init__(self, folder: Path | None) -> None:
+    One that replaces another touches nothing before its first answer: a mistake must not cost the run that was there.
+    """
+
+    def __init__(self, folder: Path | None, *, replacing: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
+        self._replacing = replacing  # the configuration to start with, while another run is in its place
+        self._is_new_folder = False
+        self._connect(None if replacing is not None else folder)
+
+    def _connect(self, folder: Path | None) -> None:
         self._database = sqlite3.connect(":memory:" if folder is None else folder / "run.sqlite", isolation_level=None)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=NORMAL")
         self._database.execute(_SCHEMA)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the run that this one replaces is still there."""
+        return self._replacing is not None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no answer yet."""
+        return next(self.records(), None) is None
 
     @classmethod
     def create(cls, folder: Path | None, config: Mapping[str, Any], *, overwrite: bool = False) -> RunFolder:
@@ -45,11 +63,17 @@ class RunFolder:
                     f"{folder} already holds a run; continue it with --resume or replace it with --overwrite"
                 )
             read_config(folder)
-            for name in _FILES:
-                (folder / name).unlink(missing_ok=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "config.json", config)
-        return cls(folder)
+            _check_writable(folder)
+            return cls(folder, replacing=config)
+        is_new = not folder.exists()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_json(folder / "config.json", config)
+        except OSError as error:
+            raise RunError(f"cannot write to {folder}: {error.strerror}; choose another --out") from error
+        run = cls(folder)
+        run._is_new_folder = is_new
+        return run
 
     @classmethod
     def resume(cls, folder: Path, config: Mapping[str, Any]) -> RunFolder:
@@ -66,13 +90,26 @@ class RunFolder:
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Store a finished record at once."""
+        if self._replacing is not None and self.folder is not None:
+            for name in _FILES:
+                (self.folder / name).unlink(missing_ok=True)
+            write_json(self.folder / "config.json", self._replacing)
+            self._database.close()
+            self._connect(self.folder)
+            self._replacing = None
         content = json.dumps(record, ensure_ascii=True)
         self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (record["id"], content))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """All records by id."""
-        for (content,) in self._database.execute("SELECT record FROM answers ORDER BY id"):
-            yield json.loads(content)
+        try:
+            for (content,) in self._database.execute("SELECT record FROM answers ORDER BY id"):
+                record = json.loads(content)
+                if not isinstance(record, dict) or "answer" not in record:
+                    raise ValueError("a record is not what a run writes")
+                yield record
+        except (sqlite3.DatabaseError, ValueError) as error:
+            raise RunError(f"cannot read {self.folder}/run.sqlite: {error}; it is damaged, start a new run") from error
 
     def finished(self) -> set[int]:
         """Ids that need not be asked again: all but the rows that failed."""
@@ -80,18 +117,18 @@ class RunFolder:
 
     def close(self) -> None:
         """Flush and close; the folder is then one database file without a log beside it."""
-        if self.folder is not None:
+        if self.folder is not None and self._replacing is None:
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._database.close()
 
     def abandon(self) -> None:
         """Close a run that failed; one without any answer leaves nothing behind that would stand in the way."""
-        empty = next(self.records(), None) is None
+        empty = self.is_empty
         self.close()
-        if self.folder is not None and empty:
+        if self.folder is not None and empty and self._replacing is None:
             for name in _FILES:
                 (self.folder / name).unlink(missing_ok=True)
-            if not any(self.folder.iterdir()):
+            if self._is_new_folder and not any(self.folder.iterdir()):
                 self.folder.rmdir()
 
 
@@ -101,11 +138,9 @@ def open_run(folder: Path) -> RunFolder:
     if not (folder / "run.sqlite").is_file():
         raise RunError(f"expected run.sqlite in {folder}, found none; the run did not start")
     try:
-        run = RunFolder(folder)
-        next(run.records(), None)
+        return RunFolder(folder)
     except sqlite3.DatabaseError as error:
         raise RunError(f"cannot read {folder / 'run.sqlite'}: {error}") from error
-    return run
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -113,7 +148,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not (folder / "config.json").is_file():
         raise RunError(f"expected a run folder with config.json, got {folder}")
     config = read_json(folder / "config.json")
-    if "identity" not in config:
+    if not isinstance(config.get("identity"), dict):
         raise RunError(f"expected {folder / 'config.json'} to be the configuration of a run, got something else")
     return config
 
@@ -131,10 +166,19 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+def _check_writable(folder: Path) -> None:
+    trial = folder / "config.json.new"
+    try:
+        trial.write_text("")
+        trial.unlink()
+    except OSError as error:
+        raise RunError(f"cannot write to {folder}: {error.strerror}; choose another --out") from error
+
+
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a file as a whole or not at all."""
     temporary = path.with_name(path.name + ".new")
-    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     temporary.replace(path)
 
 

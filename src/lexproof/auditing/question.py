@@ -56,6 +56,8 @@ class Examine:
         known = yield from self._minimize.search(victim, space, goal)
         if known.spent or known.radius < 0 or not self.settings.samples:
             return known, None
+        if known.flip is None and known.radius == space.max_swaps and space.predicate is None:
+            return known, Tally(0, known.points, exact=True)  # every text was scored, and none flips
         try:
             return known, (yield from self._count.search(victim, space, goal))
         except Spent as spent:

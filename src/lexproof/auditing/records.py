@@ -10,7 +10,7 @@ from lexproof.auditing.question import Finding
 from lexproof.questions import Answered
 from lexproof.space import Space
 
-_MOST_BREAKERS = 100  # listed a text; a record should not outgrow its text
+_MOST_BREAKERS = 1000  # listed a text; a record should not outgrow its text
 _MOST_COUNTED_SWAPS = 300  # beyond this the size of the space is a number nobody reads
 
 Record = dict[str, Any]
@@ -24,7 +24,7 @@ def record_of(answered: Answered[Finding], seed: int) -> Record:
         "id": answered.item.key,
         "text": str(space.original),
         "premise": space.original.premise,
-        "label": answered.goal.label,
+        "label": None if answered.error is not None and answered.item.label is None else answered.goal.label,
         "predicted": None,
         "scores": None,
         "answer": "error",

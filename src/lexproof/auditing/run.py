@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -46,13 +47,15 @@ class Subject:
     candidates: Candidates
     name: str = "texts"
     bad_rows: BadRows = field(default=())
+    command: str = ""  # that asked for the audit, if one did
 
     def __post_init__(self) -> None:
         if not len(self.texts):
             raise InputError("expected at least one text, got an empty set")
         if self.labels is not None and len(self.labels) != len(self.texts):
             raise InputError(f"expected one label a text, got {len(self.labels)} labels for {len(self.texts)} texts")
-        wrong = [label for label in self.labels or () if not 0 <= label < self.victim.classes]
+        given = () if self.labels is None else self.labels
+        wrong = [label for label in given if not 0 <= label < self.victim.classes]
         if wrong:
             raise InputError(f"expected labels from 0 to {self.victim.classes - 1}, got {wrong[0]}")
 
@@ -131,7 +134,8 @@ def start(subject: Subject, settings: Settings, folder: Path | None, *, resume: 
         "identity": identity,
         "data": subject.name,
         "victim": {"name": subject.victim.name, "kind": subject.victim.kind, "labels": list(subject.victim.labels)},
-        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "command": subject.command,
+        "versions": {"python": platform.python_version(), "numpy": np.__version__, **_torch_version()},
         "created": _now(),
     }
     if resume and folder is not None and (folder / "config.json").exists():
@@ -165,7 +169,7 @@ def finish(run: Run, subject: Subject) -> dict[str, Any]:
     summary = {**_about(run, subject), **summarize(run.store.records())}
     summary["finished"] = summary["n"] + summary["errors"] == len(subject.texts)
     folder = run.store.folder
-    if folder is not None:
+    if folder is not None and not run.store.is_waiting:
         from lexproof.report import write
 
         write_json(folder / "summary.json", summary)
@@ -180,6 +184,7 @@ def _about(run: Run, subject: Subject) -> dict[str, Any]:
         "lexproof": version("lexproof"),
         "title": f"{victim.name or victim.kind} on {subject.name}",
         "created": _now(),
+        "command": subject.command,
         "seed": settings.seed,
         "seconds": round(time.perf_counter() - run.started, 3),
         "victim": {
@@ -203,19 +208,24 @@ def _items(subject: Subject, settings: Settings, done: set[int]) -> Iterator[Ite
     for start_ in range(0, len(subject.texts), _PREDICT):
         block = [key for key in range(start_, min(start_ + _PREDICT, len(subject.texts))) if key not in done]
         labels = subject.labels
-        guesses = subject.victim.predict([subject.texts[key] for key in block]) if labels is None and block else None
+        guesses = subject.victim.try_predict([subject.texts[key] for key in block]) if labels is None and block else []
         for row, key in enumerate(block):
             given = subject.texts[key]
             text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
             space = Space.around(text, subject.candidates, max_swaps=settings.max_swaps, max_share=settings.max_share)
-            label = int(guesses[row]) if guesses is not None else int(subject.labels[key])  # type: ignore[index]
-            yield Item(key, space, label)
+            label = guesses[row] if labels is None else int(labels[key])
+            yield Item(key, space, label if isinstance(label, int) else None)
 
 
 def spec_of(candidates: Candidates) -> Any:
     """What to record of the candidates: their own description, or the name of the user's function."""
     named = candidates if hasattr(candidates, "__qualname__") else type(candidates)
     return getattr(candidates, "spec", f"{named.__module__}.{named.__qualname__}")
+
+
+def _torch_version() -> dict[str, str]:
+    torch = sys.modules.get("torch")  # only if the victim needs it
+    return {} if torch is None else {"torch": str(torch.__version__)}
 
 
 def _now() -> str:

@@ -10,7 +10,6 @@ from typing import Any
 from lexproof.statistics.intervals import clopper_pearson
 
 CONFIDENCE = 0.95
-_LONGEST_CURVE = 30
 _MOST_DANGEROUS = 50
 
 DEFINITIONS = {
@@ -23,7 +22,8 @@ DEFINITIONS = {
     "between the two numbers where some minima are open.",
     "share": "Mean share of the texts of a space that fool the classifier, counted completely or drawn uniformly, over "
     "the texts classified correctly. The PDP paper's PR is 1 minus it.",
-    "queries": "Mean number of distinct inputs the classifier was asked about for one text; repeats are not counted.",
+    "queries": "Mean number of inputs the classifier was asked about for one text. What was asked before is answered "
+    "from memory and not counted; only proofs by more than 5,000 texts ask afresh.",
     "R": "The least number of word swaps, within the space, after which the predicted label differs from the gold "
     "label; 0 for a text that is misclassified as it stands.",
     "lower": "No text with fewer swaps than this fools the classifier: proven by the certificate.",
@@ -50,6 +50,7 @@ class Tallies:
         self.errors = self.n = self.correct = self.broken = self.robust = self.closed = 0
         self._uppers: Counter[int | None] = Counter()  # of correct texts; None: no flip known
         self._lowers: Counter[int | None] = Counter()  # of correct texts; None: whole space proven
+        self._most_swaps = 0  # allowed in a correct text
         self._sums = [0, 0, 0]  # lower, upper, closed over broken texts
         self._queries: list[int] = []
         self._shares: list[float] = []
@@ -71,6 +72,7 @@ class Tallies:
             return
         self.correct += 1
         self.robust += robust
+        self._most_swaps = max(self._most_swaps, record["max_swaps"])
         self._uppers[upper] += 1
         self._lowers[None if robust else lower] += 1
         if upper is not None:
@@ -94,7 +96,7 @@ class Tallies:
         """Accuracy by number of swaps: attacked above, certified below, the truth between."""
         known = [swaps for swaps in (*self._uppers, *self._lowers) if swaps is not None]
         points = []
-        for r in range(min(max(known, default=0), _LONGEST_CURVE) + 1):
+        for r in range(max(*known, min(self._most_swaps, 1), 0) + 1):
             attacked = sum(count for swaps, count in self._uppers.items() if swaps is None or swaps > r)
             certified = sum(count for swaps, count in self._lowers.items() if swaps is None or swaps > r)
             points.append(

@@ -12,6 +12,7 @@ import numpy as np
 
 from lexproof.attacks.base import Attack, put_back
 from lexproof.certify.enumeration import sweep_stratum, word_order
+from lexproof.errors import InputError
 from lexproof.goal import Goal
 from lexproof.points import FloatArray, IntArray
 from lexproof.search import Search, Seed, Spent, flips
@@ -30,14 +31,15 @@ class Bracketed:
     scores: FloatArray | None = field(default=None, compare=False)  # of the original text
     reason: str = ""
     spent: bool = False
+    attack_failed: str = ""  # why there was no attack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BracketSearch:
     """One stratum of single swaps in full, then the attack, then strata of 2, 3, … swaps up to what the attack found.
 
-    A stratum is entered only if all points so far and its own are at most `max_points`, so the answer does not depend
-    on the speed of the machine.
+    Single swaps are always enumerated; a further stratum only if all points so far and its own are at most
+    `max_points`, so the answer does not depend on the speed of the machine.
     """
 
     attack: Attack
@@ -46,6 +48,11 @@ class BracketSearch:
 
     def __call__(self, space: Space, goal: Goal, seed: Seed) -> Search[Bracketed]:
         """The search; its claim is a Bracketed, also when its budget is spent halfway."""
+        known = yield from self._bracket(space, goal, seed)
+        is_open = known.flip is None and known.radius < space.max_swaps
+        return replace(known, reason=known.reason or known.attack_failed) if is_open else known
+
+    def _bracket(self, space: Space, goal: Goal, seed: Seed) -> Search[Bracketed]:
         known = Bracketed()
         try:
             known = yield from self._text_itself(space, goal)
@@ -53,10 +60,7 @@ class BracketSearch:
                 return known
             known = yield from self._single_swaps(space, goal, known)
             if known.flip is None and space.max_swaps > 1:
-                flip = yield from self.attack(space, goal, seed)
-                known = replace(known, flip=flip)
-                if flip is not None:
-                    known = replace(known, flip=(yield from put_back(space, goal, flip)))
+                known = yield from self._attack(space, goal, seed, known)
             if not known.reason:
                 order = yield from word_order(space, goal, self.gradients)
                 while True:
@@ -67,6 +71,16 @@ class BracketSearch:
         except Spent as spent:
             return replace(known, reason=spent.reason, spent=True)
         return known
+
+    def _attack(self, space: Space, goal: Goal, seed: Seed, known: Bracketed) -> Search[Bracketed]:
+        try:
+            flip = yield from self.attack(space, goal, seed)
+        except InputError as error:  # such as a space too large to sample: the proof goes on without an upper end
+            return replace(known, attack_failed=str(error))
+        if flip is None:
+            return known
+        known = replace(known, flip=flip)
+        return replace(known, flip=(yield from put_back(space, goal, flip)))
 
     def _text_itself(self, space: Space, goal: Goal) -> Search[Bracketed]:
         scores = yield space.origin[None]

@@ -23,6 +23,7 @@ from lexproof.search import Search, Spent, flips
 from lexproof.space import Space
 
 _BATCH = 16_384  # points a request: large enough to hide the cost of asking
+_REMEMBERED = 5_000  # points of a space whose scores are remembered for those who ask for them again
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,10 @@ class Enumeration:
         """The search; its claim is a Verdict, also when its budget is spent halfway."""
         verdict = Verdict(-1, 0, float("inf"))
         try:
-            order = yield from word_order(space, goal, self.gradients)
+            order = space.open
             for k in range(space.max_swaps + 1):
+                if k == 1:  # not before: a misclassified text is answered by one query
+                    order = yield from word_order(space, goal, self.gradients)
                 sweep = yield from sweep_stratum(space, goal, order, k)
                 if sweep.flip is not None:
                     return Verdict(k - 1, verdict.points, verdict.margin, sweep.flip, f"a flip with {k} swaps")
@@ -89,8 +92,10 @@ def word_order(space: Space, goal: Goal, gradients: bool) -> Search[NDArray[np.i
 def sweep_stratum(space: Space, goal: Goal, order: NDArray[np.int64], k: int) -> Search[Sweep]:
     """Score all points with exactly k swaps, up to the first batch with a flip."""
     least, tied = float("inf"), False
+    small = space.is_within(_REMEMBERED)
     for request in stratum(space, order, k):
-        scores = yield request if k <= 1 else Fresh(request)  # single swaps are asked for again by attacks
+        # what attacks, counts and samples ask for as well is remembered, unless it is too much
+        scores = yield request if k <= 1 or small else Fresh(request)
         rows = flips(space, goal, request, scores)
         margins = goal.margin(scores)
         if len(rows):

@@ -16,6 +16,7 @@ WIDTH, HEIGHT = 440, 290
 LEFT, RIGHT, TOP, BOTTOM = 42, 356, 14, 244
 _LABEL_GAP = 34  # least distance of the two labels at the right end
 _MOST_LARGE = 14  # more points than this are drawn small
+_LONGEST = 30  # swaps; what lies beyond is in summary.json
 _ASIDE = 2.5  # whiskers of the two curves stand side by side
 
 
@@ -58,9 +59,13 @@ class Band:
 
 
 def band(curve: Sequence[Mapping[str, Any]]) -> Band | None:
-    """The chart of a curve, or None if there is nothing to draw."""
+    """The chart of a curve up to 30 swaps, or None if there is nothing to draw."""
     points = [
-        point for point in curve if point["attacked"]["value"] is not None and point["certified"]["value"] is not None
+        point
+        for point in curve
+        if point["swaps"] <= _LONGEST
+        and point["attacked"]["value"] is not None
+        and point["certified"]["value"] is not None
     ]
     if not points:
         return None

@@ -128,7 +128,7 @@ def _scores(scores: Sequence[float], labels: Sequence[str]) -> str:
 def _cost(record: Mapping[str, Any]) -> str:
     pieces = []
     if record.get("queries") is not None:
-        pieces.append(f"{count(record['queries'])} unique queries")
+        pieces.append(f"{count(record['queries'])} queries")
     if record.get("cached"):
         pieces.append(f"{count(record['cached'])} answered from memory")
     if record.get("seconds") is not None:

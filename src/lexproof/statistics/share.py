@@ -11,7 +11,7 @@ import numpy as np
 
 from lexproof.certify.enumeration import stratum
 from lexproof.goal import Goal
-from lexproof.points import Fresh, dense
+from lexproof.points import dense
 from lexproof.search import Search
 from lexproof.space import Space
 
@@ -33,7 +33,7 @@ def count_all(space: Space, goal: Goal) -> Search[Tally]:
     flipped = total = 0
     for k in range(space.max_swaps + 1):
         for request in stratum(space, space.open, k):
-            scores = yield Fresh(request)
+            scores = yield request
             reached = goal.reached(scores)
             if space.predicate is not None:
                 accepted = space.accepts(dense(request))
@@ -49,7 +49,7 @@ def sample(space: Space, goal: Goal, rng: np.random.Generator, n: int) -> Search
     goal = goal.strict
     flipped = 0
     for start in range(0, n, _BATCH):
-        scores = yield Fresh(space.sample(rng, min(_BATCH, n - start)))
+        scores = yield space.sample(rng, min(_BATCH, n - start))
         flipped += int(goal.reached(scores).sum())
     return Tally(flipped, n, exact=False)
 

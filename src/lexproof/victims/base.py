@@ -7,8 +7,8 @@ a larger number means a likelier label, one row an input and one column a class.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -74,6 +74,15 @@ class Victim(ABC):
         predicted: IntArray = self.scores(inputs).argmax(axis=1).astype(np.int32)
         return predicted
 
+    def try_predict(self, inputs: Sequence[Input]) -> list[int | ModelError]:
+        """Predicted label of each text, or the error of one that cannot be answered; raises if all of several fail."""
+        try:
+            return list(map(int, self.predict(inputs)))
+        except ModelError as error:
+            if len(inputs) == 1:
+                return [error]
+        return each_alone(inputs, lambda given: int(self.predict([given])[0]))
+
     def bind(self, space: Space) -> Bound:
         """Compile a space for this victim."""
         return Bound(space)
@@ -94,6 +103,32 @@ class Victim(ABC):
     def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
         """L1 norm of the gradient of a label's score by each word: (B, n).  Only with `has_gradients`."""
         raise InputError(f"expected a victim with gradients, got {self.kind!r}; use a method that needs scores only")
+
+
+_TRIED = 8
+
+Asked = TypeVar("Asked")
+Got = TypeVar("Got")
+
+
+def each_alone(asked: Sequence[Asked], ask: Callable[[Asked], Got]) -> list[Got | ModelError]:
+    """What `ask` returns for each, or its ModelError: one bad text must not take the others with it.
+
+    Raises the error if none of at least three could be answered: then the victim itself is broken.  So that a server
+    which is down is not asked hundreds of times, the first ones asked lie far apart, and eight failures among them do.
+    """
+    found: list[Got | ModelError] = [ModelError("not asked")] * len(asked)
+    step = max(1, len(asked) // _TRIED)
+    failed = 0
+    for done, at in enumerate(sorted(range(len(asked)), key=lambda at: at % step), 1):
+        try:
+            found[at] = ask(asked[at])
+        except ModelError as error:
+            found[at] = error
+            failed += 1
+            if failed == done and (failed == _TRIED or failed == len(asked) >= 3):
+                raise
+    return found
 
 
 def check_scores(scores: object, rows: int, classes: int | None, source: str) -> FloatArray:
