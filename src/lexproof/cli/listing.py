@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lexproof.cli.options import emit, json_option
+from lexproof.cli.options import json_option
+from lexproof.cli.streams import emit, paper
 from lexproof.registry import KINDS, entries
 
 
@@ -28,4 +28,4 @@ def listing(kind: str, as_json: bool) -> None:
         table.add_column(heading, overflow="fold")
     for entry in found.values():
         table.add_row(*map(Text, (entry.name, entry.summary, entry.cost, entry.reference, entry.extra)))
-    Console(highlight=False).print(table)
+    paper().print(table)

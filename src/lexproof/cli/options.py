@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from lexproof.cli.streams import screen
 from lexproof.data import Dataset, read
 from lexproof.errors import InputError
 from lexproof.space import Candidates, Space
@@ -21,8 +19,7 @@ from lexproof.victims.base import Victim
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-screen = Console(stderr=True, highlight=False)
-"""Messages and progress go to standard error; standard output carries results only."""
+_SHARE = 0.25  # of the words, where nothing else limits the swaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,11 @@ data_options = _stack(
 space_options = _stack(
     click.option("--candidates", default="default", show_default=True, help="Where substitutes come from, see docs."),
     click.option("--max-swaps", type=click.IntRange(min=0), help="Most words swapped."),
-    click.option("--max-share", type=float, default=0.25, show_default=True, help="Largest share of words swapped."),
+    click.option(
+        "--max-share",
+        type=float,
+        help=f"Largest share of words swapped [default: {_SHARE}, or no limit with --max-swaps].",
+    ),
 )
 
 seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
@@ -86,55 +87,76 @@ def load_victim(spec: str, labels: str | None) -> Victim:
     return load(spec, labels=None if labels is None else [label.strip() for label in labels.split(",")])
 
 
-def load_data(options: dict[str, Any], victim: Victim) -> Dataset:
-    """The texts that `--data` names; without a label column the victim's own predictions count as gold."""
+def load_data(options: dict[str, Any], labels: Sequence[str] | None = None) -> Dataset:
+    """The texts that `--data` names, their labels numbered as `labels` says.
+
+    A file name that is not UTF-8 is shown with � in it: the name goes into JSON files and reports.
+    """
     data = read(
         options["data"] or "demo",
         text=options["text_column"],
         label=options["label_column"] or "label",
         premise=options["premise_column"],
-        labels=victim.labels,
+        labels=labels,
         limit=options["limit"],
         split=options["split"],
         require_labels=options["label_column"] is not None,
     )
-    if data.labels is None:
-        screen.print(f"{data.name} has no column 'label': the model's own predictions count as gold", markup=False)
-    return data
+    return replace(data, name=data.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
 def load_subject(options: dict[str, Any], data: Dataset | None = None) -> Subject:
     """Everything that the shared options stand for; fails before anything long starts."""
     from lexproof.candidates import from_spec
 
-    if not 0 < options["max_share"] <= 1:
-        raise InputError(f"expected --max-share in (0, 1], got {options['max_share']}")
+    max_share = share_limit(options)
+    for name in ("model", "labels", "candidates"):
+        check_utf8(options[name] or "")
     candidates = from_spec(options["candidates"])
     victim = load_victim(options["model"], options["labels"])
-    data = load_data(options, victim) if data is None else data
-    return Subject(victim, data, candidates, options["max_swaps"], options["max_share"])
+    if data is None:
+        data = load_data(options, victim.labels)
+        if data.labels is None:
+            screen.print(f"{data.name} has no column 'label': the model's own predictions count as gold")
+    return Subject(victim, data, candidates, options["max_swaps"], max_share)
 
 
-def emit(record: dict[str, Any]) -> None:
-    """One JSON object on a line of standard output."""
-    sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+def share_limit(options: dict[str, Any]) -> float | None:
+    """What `--max-share` says; without it a quarter, or no limit if `--max-swaps` sets one."""
+    given: float | None = options["max_share"]
+    if given is None:
+        return _SHARE if options["max_swaps"] is None else None
+    if not 0 < given <= 1:
+        raise InputError(f"expected --max-share in (0, 1], got {given}")
+    return given
+
+
+def check_utf8(given: str) -> None:
+    """Raise InputError for an argument that is not UTF-8, which no model and no JSON file could hold."""
+    try:
+        given.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"expected UTF-8, got {given!r}") from error
+
+
+def refuse_arguments(ctx: click.Context) -> None:
+    """For verbs that take none but are often given a file."""
+    if ctx.args:
+        raise click.UsageError(f"unexpected argument {ctx.args[0]!r}; name a data file with --data", ctx)
 
 
 def warn_bad_rows(data: Dataset) -> None:
     """Say how many rows could not be used, and show the first."""
     if data.bad_rows:
         first = data.bad_rows[0]
-        screen.print(
-            f"{len(data.bad_rows)} rows left out, the first at line {first.line}: {first.reason}", markup=False
-        )
+        screen.print(f"{len(data.bad_rows)} rows left out, the first at line {first.line}: {first.reason}")
 
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar with an ETA on standard error; the function it gives sets the number finished."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
 
 from lexproof.auditing.folder import open_run, read_config, read_json
-from lexproof.cli.audit import show
-from lexproof.cli.options import emit, json_option
+from lexproof.cli.audit import readable, show
+from lexproof.cli.options import json_option
+from lexproof.cli.streams import emit
+from lexproof.errors import InputError
 from lexproof.report import write
 
 
@@ -19,12 +22,12 @@ from lexproof.report import write
 def report(folder: Path, out: Path | None, as_json: bool) -> None:
     """Write the report of a run folder again."""
     read_config(folder)
+    target = out or folder / "report.html"
+    if not target.parent.is_dir():
+        raise InputError(f"expected --out in a folder that exists, got {target}; make the folder first")
     summary = read_json(folder / "summary.json")
-    run = open_run(folder)
-    try:
-        write(out or folder / "report.html", summary, run.records())
-    finally:
-        run.close()
+    with readable(folder), closing(open_run(folder)) as run:
+        write(target, summary, run.records())
     if as_json:
         emit(summary)
     else:

@@ -8,10 +8,11 @@ from types import TracebackType
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from lexproof.cli.options import emit, json_option, screen, seed_option, warn_bad_rows
+from lexproof.cli.options import json_option, seed_option, warn_bad_rows
+from lexproof.cli.streams import emit, paper, screen
+from lexproof.cli.train_settings import parse_settings
 from lexproof.data import Dataset, read
 from lexproof.data.named import find
 from lexproof.errors import InputError
@@ -23,7 +24,8 @@ class TrainingBar:
     """Draws each step of training on standard error."""
 
     def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+        named = TextColumn("{task.description}", markup=False)
+        columns = (named, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, TextColumn("ETA"), TimeRemainingColumn(), console=screen)
         self._task = self._bar.add_task("train", total=None)
 
@@ -43,7 +45,7 @@ class TrainingBar:
     def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
         """One epoch is over."""
         seen = "" if accuracy is None else f", validation accuracy {accuracy:.4f}"
-        self._bar.console.print(f"epoch {epoch}: loss {loss:.4f}{seen}", markup=False)
+        self._bar.console.print(f"epoch {epoch}: loss {loss:.4f}{seen}")
 
 
 @click.command("train")
@@ -71,7 +73,7 @@ def train_command(**options: Any) -> None:
     if out.exists() and any(out.iterdir()) and not (options["overwrite"] and (out / "model.json").is_file()):
         raise InputError(f"expected --out to be a new folder, got {out}; remove it or replace a model with --overwrite")
     chosen = {name: options[name] for name in ("epochs", "learning_rate", "batch_size") if options[name] is not None}
-    chosen |= dict(_setting(text) for text in options["settings"])
+    chosen |= parse_settings(options["kind"], options["settings"])
     data = _read(options["data"], options, options["split"], options["limit"])
     warn_bad_rows(data)
     valid = _other(options, "valid", "dev", data)
@@ -132,25 +134,6 @@ def _labels(data: Dataset) -> tuple[int, ...]:
     return data.labels
 
 
-def _setting(text: str) -> tuple[str, Any]:
-    """NAME=VALUE, the value read as a number, a comma-separated tuple of numbers, or text."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"expected --set NAME=VALUE, got {text!r}")
-    if "," in value:
-        return name, tuple(_number(part) for part in value.split(",") if part)
-    return name, _number(value)
-
-
-def _number(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
 def _accuracy(victim: Victim, data: Dataset) -> float:
     labels = _labels(data)
     right = 0
@@ -171,6 +154,6 @@ def _report(victim: Victim, out: Path, seconds: float, as_json: bool, **parts: D
     if as_json:
         emit(record)
         return
-    console = Console(highlight=False)
+    console = paper()
     for name, value in record.items():
-        console.print(f"{name:>16}  {value}", markup=False)
+        console.print(f"{name:>16}  {value}")

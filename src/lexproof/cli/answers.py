@@ -1,0 +1,129 @@
+"""Answers of find, minimize, prove and count: as JSON records and as sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text as Styled
+
+from lexproof.answers import Answer, Bracket, Broken, Minimum, Robust, Share, Unknown
+from lexproof.certify.enumeration import Verdict
+from lexproof.cli.streams import paper
+from lexproof.errors import InputError
+from lexproof.questions import Answered
+from lexproof.text import Input
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A text that could not be asked about, and why."""
+
+    key: int
+    given: Input
+    label: int | None
+    error: InputError
+
+
+def record_of(asked: Answered[Answer] | Refused, predicted: int | None, seed: int) -> dict[str, Any]:
+    """The record of a text; the keys of every answer are there, null or empty where nothing is known."""
+    if isinstance(asked, Refused):
+        key, label, given = asked.key, asked.label, asked.given
+        found: dict[str, Any] = {"answer": "error", "reason": str(asked.error), "queries": 0, "seconds": 0.0}
+    else:
+        key, label, given = asked.item.key, asked.goal.label, asked.item.space.original.input
+        found = _found(asked, predicted)
+    premise, text = (None, given) if isinstance(given, str) else given
+    return {
+        "id": key,
+        "text": text,
+        "premise": premise,
+        "label": label,
+        "predicted": predicted,
+        "swaps": None,
+        "lower": 0,
+        "upper": None,
+        "witness": None,
+        "changed": [],
+        **found,
+        "seed": seed,
+    }
+
+
+def _found(asked: Answered[Answer], predicted: int | None) -> dict[str, Any]:
+    answer = asked.answer
+    if answer is None:
+        cost = asked.outcome.cost
+        return {"answer": "error", "reason": str(asked.error), "queries": cost.queries, "seconds": cost.seconds}
+    found = answer.to_json()
+    if "lower" not in found:
+        swaps = answer.swaps if isinstance(answer, Broken) else None
+        found |= {"swaps": swaps, "lower": _lower(asked, predicted), "upper": swaps}
+    return {"swaps": found["upper"], **found}
+
+
+def _lower(asked: Answered[Answer], predicted: int | None) -> int:
+    """The fewest swaps that are not ruled out: by a prover's enumeration, or by what the text itself is read as."""
+    claim, goal = asked.outcome.claim, asked.goal
+    if isinstance(claim, Verdict):  # checked with the answer: every text with so many swaps keeps its label
+        return claim.radius + 1
+    reached = predicted != goal.label if goal.target is None else predicted == goal.target
+    return 0 if reached else 1
+
+
+def print_answer(asked: Answered[Answer] | Refused, labels: tuple[str, ...]) -> None:
+    """One answer for people, on standard output."""
+    console = paper()
+    if isinstance(asked, Refused) or asked.answer is None:
+        console.print(Styled(f"error: {asked.error}", style="red"), soft_wrap=True)
+        return
+    console.print(_marked(asked), soft_wrap=True)
+    console.print(Styled("  " + sentence(asked.answer, labels), style="bold"), soft_wrap=True)
+
+
+def _marked(answered: Answered[Answer]) -> Styled:
+    """The text with swapped words struck out and their substitutes beside them."""
+    original = answered.item.space.original
+    new = {change.position: change.new for change in getattr(answered.answer, "changed", ())}
+    line = Styled(original.gaps[0])
+    for position, (word, gap) in enumerate(zip(original.words, original.gaps[1:], strict=True)):
+        if position in new:
+            line.append(word, style="strike red").append(" ").append(new[position], style="bold green")
+        else:
+            line.append(word)
+        line.append(gap)
+    return line
+
+
+def sentence(answer: Answer, labels: tuple[str, ...]) -> str:
+    """An answer in words."""
+    cost = f"({answer.queries} queries, {answer.cost.seconds:.2f} s)"
+    match answer:
+        case Minimum(swaps=0):
+            said = f"R = 0: misclassified as {labels[answer.witness_predicted]} as it stands"
+        case Minimum():
+            said = f"R = {answer.swaps} exactly: read as {labels[answer.witness_predicted]}, and fewer swaps cannot"
+        case Broken():
+            said = f"broken with {answer.swaps} swaps: read as {labels[answer.witness_predicted]}"
+        case Bracket(upper=None):
+            said = f"R >= {answer.lower}: no flip known; {answer.reason or 'the whole space is proven'}"
+        case Bracket():
+            said = f"{answer.lower} <= R <= {answer.upper}: {answer.reason}"
+        case Robust():
+            said = f"robust: none of {answer.certificate.points} texts with up to {answer.radius} swaps fools it"
+        case Share():
+            said = _share(answer)
+        case Unknown():
+            said = f"unknown: {answer.reason}"
+        case _:
+            said = answer.kind
+    return f"{said} {cost}"
+
+
+def _share(share: Share) -> str:
+    if share.method == "exact":
+        return f"{share.flips} of all {share.n} texts flip: share {share.value:.4f} exactly"
+    return (
+        f"share {share.value:.4f}, in [{share.low:.4f}, {share.high:.4f}] with confidence {share.confidence:g} "
+        f"({share.method}, {share.n} samples)"
+    )
