@@ -33,7 +33,7 @@ def main() -> None:
             lines.append(line)
             line = ""
         line += code + " "
-    body = "\n".join(f'    "{line}"' for line in [*lines[:-1], lines[-1], line.rstrip()])
+    body = "\n".join(f'    "{line}"' for line in [*lines, line.rstrip()])
     TARGET.write_text(
         f'"""Combining marks of Unicode {unicodedata.unidata_version}; made by scripts/build_marks.py."""\n\n'
         f"RANGES = (\n{body}\n)\n"

@@ -161,3 +161,13 @@ def test_union_keeps_order_and_drops_repeats() -> None:
 def test_a_bad_filter_setting_is_refused() -> None:
     with pytest.raises(InputError, match="expected k >= 1, got 0"):
         AtMost(0)
+
+
+def test_a_filter_behind_a_union_counts_and_orders_spellings_one_by_one() -> None:
+    def joined(options: list[str]) -> Source:
+        return Table({"good": options}) | Table({"x": ["y"]})
+
+    text = Text.from_words(["good"])
+    assert joined(["Fine", "fine", "FINE", "nice"]).filtered(AtMost(1))(text) == (("Fine",),)
+    assert joined(["Fine", "nice", "fine"]).filtered(AtMost(5))(text) == (("Fine", "nice", "fine"),)
+    assert joined(["Finer", "nice", "FINER", "good!"]).filtered(Longer(), AtMost(2))(text) == (("Finer", "FINER"),)

@@ -34,15 +34,42 @@ def test_stop_words_are_frozen_and_never_offered() -> None:
     assert own.spec != StopWords().spec
 
 
-@pytest.mark.parametrize("negation", ["not", "no", "never", "nor", "don't", "hardly", "without", "cannot"])
+@pytest.mark.parametrize(
+    "negation",
+    [
+        "not",
+        "no",
+        "never",
+        "nor",
+        "don't",
+        "hardly",
+        "without",
+        "cannot",
+        "don’t",
+        "n't",
+        "n’t",
+        "nt",
+        "dont",
+        "cant",
+        "wont",
+        "isnt",
+        "shan't",
+        "mightnt",
+        "wo",
+        "ca",
+    ],
+)
 def test_negations_are_stop_words(negation: str) -> None:
-    assert StopWords().keep(negation, ("always",)) == ()
+    assert StopWords().keep(negation, ("film",)) == ()
+    assert StopWords().keep("film", (negation, "movie")) == ("movie",)
 
 
-def test_antonyms_are_dropped_in_any_form() -> None:
+def test_antonyms_are_dropped_in_forms_that_the_lexicon_knows() -> None:
     assert NoAntonyms().keep("good", ("great", "bad", "Awful", "nice", "poor")) == ("great", "nice")
     assert NoAntonyms().keep("loved", ("hated", "adored", "disliked")) == ("adored",)
     assert NoAntonyms().keep("xyzzy", ("bad", "unxyzzy")) == ("bad",)
+    assert NoAntonyms().keep("violent", ("non-violent", "brutal")) == ("brutal",)
+    assert NoAntonyms().keep("un-happy", ("happy", "sad")) == ("sad",)
 
 
 def test_part_of_speech_and_form() -> None:
@@ -221,3 +248,61 @@ def test_minilm_finds_paraphrases_similar() -> None:
     assert np.allclose(vectors[0], vectors[3], atol=1e-5)
     assert np.allclose(encoder.encode(texts[:1])[0], vectors[0], atol=1e-4)
     assert encoder.name == SentenceEncoder().name
+
+
+@pytest.mark.parametrize("word", ["10", "3rd", "1990s", "10-15", "٣"])
+def test_numerals_are_stop_words(word: str) -> None:
+    assert StopWords().keep(word, ("film",)) == ()
+    assert StopWords().keep("film", ("movie", word)) == ("movie",)
+
+
+def test_words_of_ones_own_are_all_that_is_frozen() -> None:
+    own = StopWords(["Don’t"])
+    assert own.keep("don't", ("do",)) == own.keep("don’t", ("do",)) == ()
+    assert own.keep("10", ("ten", "dont", "n't")) == ("ten", "dont", "n't")
+    assert own.spec != StopWords().spec != StopWords(StopWords().words).spec
+
+
+@pytest.mark.parametrize("word", ["3d", "b2b", "shell", "ill", "wed", "its", "were", "mp3"])
+def test_words_that_look_like_clitics_or_numerals_are_not_added(word: str) -> None:
+    is_listed = word in {"its", "were"}
+    assert StopWords().keep(word, ("film",)) == (() if is_listed else ("film",))
+
+
+def test_typographic_apostrophes_are_no_content_words() -> None:
+    text = Text.parse("Well It’s Good Don’t Ask frank here now")
+    straight = Text.parse("Well It's Good Don't Ask frank here now")
+    choices = tuple(("x",) for _ in text.words)
+    assert KeepNames().keep(text, choices) == KeepNames().keep(straight, choices)
+
+
+def save_encoder(folder, *, drop: str = "", safe: bool = True) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]), encoding="utf-8")
+    transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=6, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+    )
+    model = transformers.BertModel(config)
+    weights = {name: value for name, value in model.state_dict().items() if not drop or not name.startswith(drop)}
+    if safe:
+        model.save_pretrained(folder, state_dict=weights)
+    else:
+        config.save_pretrained(folder)
+        torch.save(weights, folder / "pytorch_model.bin")
+
+
+def test_an_encoder_reads_no_pickle_and_lacks_no_weights(tmp_path) -> None:
+    for name in ("whole", "unpooled", "pickle", "partial"):
+        (tmp_path / name).mkdir()
+    save_encoder(tmp_path / "whole")
+    assert SentenceEncoder(tmp_path / "whole").encode(["a"]).shape == (1, 8)
+    save_encoder(tmp_path / "unpooled", drop="pooler")  # mean pooling does not use it
+    assert SentenceEncoder(tmp_path / "unpooled").encode(["a"]).shape == (1, 8)
+    save_encoder(tmp_path / "pickle", safe=False)
+    with pytest.raises(ModelError, match=r"expected a Hugging Face model folder or name, got .*safetensors"):
+        SentenceEncoder(tmp_path / "pickle").encode(["a"])
+    save_encoder(tmp_path / "partial", drop="encoder")
+    with pytest.raises(ModelError, match=r"expected a trained model in '.*partial', got no weights for encoder"):
+        SentenceEncoder(tmp_path / "partial").encode(["a"])

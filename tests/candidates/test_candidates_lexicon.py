@@ -143,3 +143,4 @@ def test_reviews_are_balanced_and_distinct() -> None:
 def test_notices_are_there() -> None:
     assert "Princeton University" in resources.path("NOTICE-wordnet.txt").read_text(encoding="utf-8")
     assert "GloVe" in resources.path("NOTICE-glove.txt").read_text(encoding="utf-8")
+    assert "MIT License" in resources.path("NOTICE-vader.txt").read_text(encoding="utf-8")

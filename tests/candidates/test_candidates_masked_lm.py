@@ -114,7 +114,33 @@ def test_long_texts_are_read_in_windows(model_folder: Path) -> None:
     text = Text.parse("good film " * 100)
     choices = MaskedLM(model_folder, k=2)(text)
     assert len(choices) == 200
-    assert choices[2] and choices[150]  # beyond the model's length a word is guessed from its own window
+    assert all(choices)  # beyond the model's length a word is guessed from its own window
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize(
+    "surface", ["unknowns " * 90, "good " + "," * 300 + " film", "bad " + "un" + "known" * 200 + " film"]
+)
+def test_windows_shrink_until_the_model_can_read_them(model_folder: Path, surface: str, masked: bool) -> None:
+    text = Text.parse(surface)
+    choices = MaskedLM(model_folder, k=2, masked=masked)(text)
+    assert [len(options) for options in choices] == [2] * len(text)
+
+
+def test_a_window_shrinks_no_further_than_it_must(model_folder: Path) -> None:
+    text = Text.parse("unknowns " * 60 + "good film")  # 3 * 60 + 2 tokens, of which blocks of 32 words leave 92
+    window = ["[CLS]", *["un", "##known", "##s"] * 28, "good", "[MASK]", "[SEP]"]
+    expected = tuple(guess for guess in by_hand(model_folder, window, len(window) - 2) if guess != "film")
+    assert MaskedLM(model_folder, k=9)(text)[-1] == expected
+
+
+def test_a_premise_that_leaves_no_room_is_said_in_one_line(model_folder: Path) -> None:
+    text = Text.parse("a good film", premise="a good film " * 100)
+    with pytest.raises(
+        InputError, match="expected a premise that leaves room for a word in 126 tokens, got one of 1200"
+    ):
+        MaskedLM(model_folder, k=2)(text)
+    assert all(MaskedLM(model_folder, k=2)(Text.parse("a good film " * 9, premise="a good film " * 40)))
 
 
 def test_other_tokenizers_mark_the_start_of_a_word(tmp_path: Path) -> None:
@@ -157,7 +183,7 @@ def test_the_command_line_form_filters_and_caches(
     source = from_spec(f"masked-lm:{model_folder}?masked=0")
     assert source(text)[0] == ()
     assert "bad" not in source(text)[1]
-    assert (tmp_path / "cache" / "candidates-1.sqlite").is_file()
+    assert (tmp_path / "cache" / "candidates-2.sqlite").is_file()
     assert Cached(MaskedLM(model_folder, k=2))(text) == raw
 
 
@@ -166,6 +192,29 @@ def test_models_that_cannot_be_used_say_why(tmp_path: Path) -> None:
         MaskedLM(tmp_path)(Text.parse("a"))
     with pytest.raises(InputError, match="expected k >= 1, got 0"):
         MaskedLM(tmp_path, k=0)
+
+
+def test_a_model_without_its_head_is_refused(model_folder: Path, tmp_path: Path) -> None:
+    model = transformers.BertForMaskedLM.from_pretrained(model_folder)
+    transformers.AutoTokenizer.from_pretrained(model_folder).save_pretrained(tmp_path)
+    model.bert.save_pretrained(tmp_path)
+    with pytest.raises(
+        ModelError, match=r"expected a trained model in .*, got no weights for cls\.predictions"
+    ) as caught:
+        MaskedLM(tmp_path)(Text.parse("a"))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pickle_is_refused(model_folder: Path, tmp_path: Path) -> None:
+    model = transformers.BertForMaskedLM.from_pretrained(model_folder)
+    transformers.AutoTokenizer.from_pretrained(model_folder).save_pretrained(tmp_path)
+    model.config.save_pretrained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r"expected a masked language model folder or name, got .*safetensors"):
+        MaskedLM(tmp_path)(Text.parse("a"))
+    (tmp_path / "model.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(ModelError, match="expected a masked language model folder or name, got "):
+        MaskedLM(tmp_path)(Text.parse("a"))
 
 
 def test_a_spec_says_which_weights(model_folder: Path) -> None:

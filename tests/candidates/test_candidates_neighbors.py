@@ -46,7 +46,7 @@ VECTORS = np.array([[1, 0], [1, 0.1], [1, 0.5], [0, 1], [1, 0.01]], np.float32)
 
 def test_neighbors_of_a_text() -> None:
     source = Neighbors(WORDS, VECTORS, k=2, floor=0.5)
-    assert source(Text.from_words(["Film", "unknown", "bank"])) == (("Movie",), (), ())
+    assert source(Text.from_words(["Film", "unknown", "bank"])) == (("Movie", "Flick"), (), ())
     assert Neighbors(WORDS, VECTORS, k=3, floor=0.5)(Text.from_words(["film"])) == (("movie", "flick"),)
     assert source.spec["k"] == 2
     assert source.fingerprint != Neighbors(WORDS, VECTORS * [[1, 2]], k=2, floor=0.5).fingerprint
@@ -167,3 +167,14 @@ def test_counter_fitting_refuses_what_it_cannot_use() -> None:
         counter_fit(["a", "a"], np.eye(2, dtype=np.float32), synonyms=[], antonyms=[])
     with pytest.raises(InputError, match="expected steps >= 0 and preserved >= 0, got -1 and 20"):
         Settings(steps=-1)
+
+
+def test_repeats_and_spellings_of_the_word_use_up_no_places() -> None:
+    words = ["film", "film", "Film", "movie", "FILM", "movie", "flick", "pic"]
+    vectors = np.array([[1, 0], [1, 0.01], [1, 0], [1, 0.1], [1, 0], [1, 0.11], [1, 0.2], [1, 0.3]], np.float32)
+    for k, expected in ((1, ("movie",)), (2, ("movie", "flick")), (9, ("movie", "flick", "pic"))):
+        source = Neighbors(words, vectors, k=k)
+        assert source(Text.from_words(["film"])) == (expected,)
+        assert source.substitutes("film") == expected
+        assert source.lookup(["film", "pic"])[0] == expected
+        assert len(source.substitutes("pic")) == min(k, 5)

@@ -191,3 +191,59 @@ def test_wordnet_keeps_the_form(word: str, wanted: set[str], unwanted: set[str])
     options = set(options_of(WordNet(), word))
     assert wanted <= options and not unwanted & options
     assert word != "qwxzt" or not options
+
+
+# ------------------------------------------------------------------ what the hash and the files must know
+
+
+def test_the_order_of_entries_is_part_of_the_hash() -> None:
+    a, b = {"film": {"n": [["x"]]}, "movie": {"n": [["x"]]}, "picture": {"n": [["x"]]}}, {"picture": {"n": [["x"]]}}
+    first, second = Sememes(a), Sememes({**b, **a})
+    assert options_of(first, "film") != options_of(second, "film")
+    assert first.fingerprint != second.fingerprint
+    one, two = Table({"Film": ["movie"], "film": ["flick"]}), Table({"film": ["flick"], "Film": ["movie"]})
+    assert options_of(one, "film") != options_of(two, "film")
+    assert one.fingerprint != two.fingerprint
+
+
+def test_entries_that_differ_in_case_or_name_of_a_part_are_merged() -> None:
+    listed = Sememes({"film": {"noun": ["movie"], "n": ["picture"]}, "Film": {"n": ["flick", "movie"]}})
+    assert options_of(listed, "film") == ("movie", "picture", "flick")
+    senses = {"film": {"noun": [["a"]], "n": [["b"]]}, "FILM": {"n": [["c"], ["a"]]}}
+    others = {"one": {"n": [["a"]]}, "two": {"n": [["b"]]}, "three": {"n": [["c"]]}}
+    assert Sememes({**senses, **others}).lemmas("film", "n") == ("one", "two", "three")
+    both = Sememes({"film": {"n": ["picture"], "noun": [["a"]]}, "movie": {"n": [["a"]]}})
+    assert both.lemmas("film", "n") == ("picture", "movie")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("\ufefffirst\nsecond\n", encoding="utf-8")
+    assert Vocabulary.load(tmp_path / "v.txt").words == ("first", "second")
+    (tmp_path / "t.json").write_text('\ufeff{"film": ["movie"]}', encoding="utf-8")
+    assert options_of(Table.load(tmp_path / "t.json"), "film") == ("movie",)
+
+
+@pytest.mark.parametrize("content", ['{"film": ' + "9" * 5000 + "}", '{"film": ' * 100_000, "[" * 200_000])
+def test_json_that_python_cannot_hold_is_said_in_one_line(tmp_path: Path, content: str) -> None:
+    (tmp_path / "t.json").write_text(content, encoding="utf-8")
+    for load in (Table.load, Sememes.load):
+        with pytest.raises(DataError, match=r"expected a JSON file .*t.json', which is not JSON: ") as caught:
+            load(tmp_path / "t.json")
+        assert "\n" not in str(caught.value)
+
+
+def test_lone_surrogates_are_refused() -> None:
+    message = r"expected Unicode text for 'film', got '\\ud800', which holds a lone surrogate"
+    with pytest.raises(InputError, match=message):
+        Table({"film": ["movie", "\ud800"]})
+    with pytest.raises(InputError, match=message):
+        Sememes({"film": {"n": ["\ud800"]}})
+    with pytest.raises(InputError, match=r"expected Unicode text for a vocabulary, got '\\ud800', which holds a lone"):
+        Vocabulary(["film", "\ud800"])
+
+
+def test_lower_case_words_share_one_list_of_a_vocabulary() -> None:
+    vocabulary = Vocabulary(["film", "Movie"])
+    choices = vocabulary(Text.from_words(["good", "bad", "3", "film", "Good", "movie"]))
+    assert choices[0] is choices[1] is choices[2] is vocabulary.words
+    assert choices[3:] == (("Movie",), ("Film", "Movie"), ("film",))

@@ -225,3 +225,88 @@ def test_the_fingerprint_knows_texts_and_labels(tmp_path):
     assert one.fingerprint == read(write(tmp_path, "b.csv", "label,text\n1,x\n")).fingerprint
     assert one.fingerprint != read(write(tmp_path, "c.csv", "text,label\nx,0\n")).fingerprint
     assert len(one) == 1
+
+
+def test_one_row_without_a_label_does_not_discard_the_others(tmp_path):
+    lines = '{"text": "a"}\n{"text": "b", "label": 1}\n{"text": "c", "label": 0}\n'
+    file = write(tmp_path, "d.jsonl", lines)
+    for limit, texts, labels in ((None, ("b", "c"), (1, 0)), (1, ("b",), (1,))):
+        found = read(file, require_labels=False, labels=["n", "p"], limit=limit)
+        assert (found.texts, found.labels) == (texts, labels)
+        assert found.bad_rows == (BadRow(1, "no field 'label'"),)
+    rows = write(tmp_path, "d.json", '[{"text": "a"}, 3, {"text": "b", "label": 1}]')
+    assert read(rows, require_labels=False).labels == (1,)
+    none = read(write(tmp_path, "e.jsonl", '{"text": "a"}\nbroken\n{"text": "b"}\n'), require_labels=False)
+    assert (none.texts, none.labels, [row.line for row in none.bad_rows]) == (("a", "b"), None, [2])
+
+
+@pytest.mark.parametrize(("name", "between", "quote"), [("d.csv", ",", '"'), ("d.tsv", "\t", "")])
+def test_fields_may_be_of_any_length(tmp_path, name, between, quote):
+    before = csv.field_size_limit()
+    long = " ".join(["word"] * 100_000)
+    found = read(write(tmp_path, name, f"text{between}label\n{quote}{long}{quote}{between}1\nb{between}0\n"))
+    assert (found.texts, found.labels, found.bad_rows) == ((long, "b"), (1, 0), ())
+    assert csv.field_size_limit() == before
+
+
+def test_a_long_quoted_field_invents_no_rows(tmp_path):
+    before = csv.field_size_limit()
+    inner = "x" * 140_000 + "\nfake row one,0\nfake row two,1\nend"
+    found = read(write(tmp_path, "d.csv", f'text,label\ngood,1\n"{inner}",1\nlast,0\n'))
+    assert (found.texts, found.labels, found.bad_rows) == (("good", inner, "last"), (1, 1, 0), ())
+    rows = "".join(f"row number {i} of the file,1\n" for i in range(20_000))
+    found = read(write(tmp_path, "e.csv", f'text,label\ngood,1\n"stray quote,0\n{rows}'))
+    assert found.texts == ("good",)
+    assert found.bad_rows == (
+        BadRow(3, "a quotation mark opened here is never closed; the rows after it were not read"),
+    )
+    with pytest.raises(DataError, match="expected UTF-8"):
+        read(write(tmp_path, "f.csv", b"text,label\nx,1\n\xff,1\n"))
+    assert csv.field_size_limit() == before
+
+
+def test_labels_of_very_many_digits(tmp_path):
+    file = write(tmp_path, "d.csv", f"text,label\na,1\nb,{'9' * 5000}\n")
+    found = read(file, labels=["n", "p"])
+    assert found.texts == ("a",) and len(found.bad_rows) == 1
+    assert found.bad_rows[0].reason.startswith("label '999") and len(found.bad_rows[0].reason) < 200
+    assert read(file).label_names == ("1", "9" * 5000)
+
+
+def test_parquet_files_that_are_damaged_inside(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    broken = arrow.Array.from_buffers(
+        arrow.string(),
+        2,
+        [None, arrow.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0])), arrow.py_buffer(b"a\xff\xfe")],
+    )
+    parquet.write_table(arrow.table({"text": broken, "label": [0, 1]}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"cannot read '.*a.parquet' after row 0: .*utf-8") as caught:
+        read(tmp_path / "a.parquet")
+    assert "\n" not in str(caught.value)
+    table = arrow.table({"text": [f"text number {i}" for i in range(4000)], "label": [0, 1] * 2000})
+    parquet.write_table(table, tmp_path / "b.parquet", row_group_size=500, compression="snappy", use_dictionary=False)
+    content = bytearray((tmp_path / "b.parquet").read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 3000] = b"\xff" * 3000
+    (tmp_path / "b.parquet").write_bytes(content)
+    with pytest.raises(DataError, match=r"cannot read '.*b.parquet' after row \d+: ") as caught:
+        read(tmp_path / "b.parquet")
+    assert "\n" not in str(caught.value)
+
+
+def test_columns_of_a_parquet_file_that_are_not_asked_for_do_no_harm(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    when = arrow.array([2**62], arrow.timestamp("us"))
+    parquet.write_table(arrow.table({"text": ["a"], "label": [1], "when": when}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet").texts == ("a",)
+    with pytest.raises(DataError, match=r"cannot read '.*a.parquet' after row 0: "):
+        read(tmp_path / "a.parquet", label="when")
+    twice = arrow.table([arrow.array(["a"]), arrow.array(["b"]), arrow.array([1])], names=["text", "text", "label"])
+    parquet.write_table(twice, tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"expected distinct columns in '.*b.parquet', got text, text, label"):
+        read(tmp_path / "b.parquet")

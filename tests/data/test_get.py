@@ -109,3 +109,11 @@ def test_a_set_that_is_there_is_not_fetched_again(tmp_path, monkeypatch):
     assert get.get("movies", folder=tmp_path) == folder
     found = read(folder, split="train")
     assert len(found) == 50 and found.label_names == ("negative", "positive")
+
+
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("LEXPROOF_CACHE", str(tmp_path / "file"))
+    monkeypatch.setitem(get._SETS, "movies", lambda: pytest.fail("fetched in vain"))
+    with pytest.raises(DataError, match=r"expected a folder that can be written, got '.*data': .*; set LEXPROOF_CACHE"):
+        get.get("movies")

@@ -106,3 +106,8 @@ def test_development_sets(monkeypatch, data_folder, name, rows, classes):
     assert (len(found), len(found.label_names), found.bad_rows) == (rows, classes, ())
     assert set(found.labels or ()) == set(range(classes))
     assert isinstance(found.texts[0], tuple) is (name == "snli")
+
+
+def test_a_name_that_the_file_system_refuses():
+    with pytest.raises(DataError, match=r"expected a file or a named set, got 'a{80}'…: File name too long"):
+        read("a" * 5000)

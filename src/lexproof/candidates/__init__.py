@@ -12,7 +12,7 @@ from lexproof.candidates.specs import from_spec
 
 if TYPE_CHECKING:
     from lexproof.candidates.cache import Cached
-    from lexproof.candidates.counterfit import counter_fit
+    from lexproof.candidates.counterfit import Settings, counter_fit
     from lexproof.candidates.filters import (
         AtMost,
         KeepNames,
@@ -44,6 +44,7 @@ _LAZY = {
     "SameTag": "tagger",
     "Sememes": "sememes",
     "SentenceEncoder": "similarity",
+    "Settings": "counterfit",
     "SimilarTo": "similarity",
     "StopWords": "filters",
     "Table": "table",
@@ -69,6 +70,7 @@ __all__ = [
     "SameTag",
     "Sememes",
     "SentenceEncoder",
+    "Settings",
     "SimilarTo",
     "Source",
     "StopWords",

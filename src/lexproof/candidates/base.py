@@ -195,21 +195,30 @@ class Union(Source):
 
 
 def match_case(word: str, options: Iterable[str]) -> Options:
-    """The substitutes written as the word is (Title, UPPER), distinct, and without the word itself."""
+    """The substitutes written as the word is (Title, UPPER), distinct, and without the word itself.
+
+    If that changes nothing the given tuple itself is returned, so that long lists are held once.
+    """
+    given = options
     letters = [character for character in word if character.isalpha()]
     if len(letters) > 1 and all(character.isupper() for character in letters):
         options = (option.upper() for option in options)
     elif word[:1].isupper() and word[1:] == word[1:].lower():
         options = (option[:1].upper() + option[1:] for option in options)
     lowered = word.lower()
-    return tuple(option for option in dict.fromkeys(options) if option.lower() != lowered)
+    matched = tuple(option for option in dict.fromkeys(options) if option.lower() != lowered)
+    return given if isinstance(given, tuple) and given == matched else matched
 
 
 def _keep_cased(rule: WordFilter, word: str, options: Options) -> Options:
-    lowered: dict[str, list[str]] = {}
+    # a filter keeps the order, so what it keeps of the lower-case spellings is found again one by one
+    kept = iter(rule.keep(word.lower(), tuple(option.lower() for option in options)))
+    found, wanted = [], next(kept, None)
     for option in options:
-        lowered.setdefault(option.lower(), []).append(option)
-    return tuple(option for kept in rule.keep(word.lower(), tuple(lowered)) for option in lowered[kept])
+        if option.lower() == wanted:
+            found.append(option)
+            wanted = next(kept, None)
+    return tuple(found)
 
 
 def _with_filters(spec: Spec, filters: Sequence[WordFilter | TextFilter]) -> Spec:

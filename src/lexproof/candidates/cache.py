@@ -8,34 +8,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from lexproof.candidates.base import Choices, Source, Spec
+from lexproof.data.named import cache
 from lexproof.errors import InputError
 from lexproof.text import Text
 
-FILE = "candidates-1.sqlite"
+FILE = "candidates-2.sqlite"
 _WAIT = 30.0  # seconds that a process waits for another one to finish writing
-
-
-def cache_folder(folder: str | Path | None = None) -> Path:
-    """The folder given, or LEXPROOF_CACHE, or lexproof in the user's cache folder."""
-    if folder is not None:
-        return Path(folder)
-    if os.environ.get("LEXPROOF_CACHE"):
-        return Path(os.environ["LEXPROOF_CACHE"])
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lexproof"
+# not a database, a damaged one, or one with another table
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)
 
 
 class Cached(Source):
-    """A source whose answers are kept on disk, shared by processes; gives exactly what the source gives."""
+    """A source whose answers are kept on disk, shared by processes; gives exactly what the source gives.
+
+    The file lies in the folder given, else in the cache folder (LEXPROOF_CACHE or the platform's).
+    """
 
     def __init__(self, source: Source, *, folder: str | Path | None = None) -> None:
         self.source = source
-        self._file = cache_folder(folder) / FILE
+        self._file = (cache() if folder is None else Path(folder)) / FILE
 
     @property
     def spec(self) -> Spec:
@@ -65,23 +61,36 @@ class Cached(Source):
     def _run(self, statement: str, values: tuple[object, ...]) -> tuple[str] | None:
         try:
             return self._execute(statement, values)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                return None  # another process is writing for very long: do without
-            raise self._unusable() from error
-        except sqlite3.DatabaseError:  # not a database, or a damaged one
+        except sqlite3.Error as error:
+            if _code(error) & 0xFF not in _DAMAGED:
+                return None  # another process is writing for very long, or the disk is full: do without
+        try:
             self._file.unlink(missing_ok=True)
             return self._execute(statement, values)
-        except OSError as error:
-            raise self._unusable() from error
+        except (sqlite3.Error, OSError):
+            return None  # others repair at the same time: do without
 
     def _execute(self, statement: str, values: tuple[object, ...]) -> tuple[str] | None:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(self._file, timeout=_WAIT)) as base, base:
-            base.execute("CREATE TABLE IF NOT EXISTS candidates (key BLOB PRIMARY KEY, choices TEXT) WITHOUT ROWID")
-            row: tuple[str] | None = base.execute(statement, values).fetchone()
-            return row
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._file, timeout=_WAIT)) as base, base:
+                base.execute("CREATE TABLE IF NOT EXISTS candidates (key BLOB PRIMARY KEY, choices TEXT) WITHOUT ROWID")
+                row: tuple[str] | None = base.execute(statement, values).fetchone()
+                return row
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and not _is_closed(_code(error)):
+                raise
+            folder = str(self._file.parent)
+            raise InputError(
+                f"expected a cache folder that can be written, got {folder!r}; set LEXPROOF_CACHE"
+            ) from error
 
-    def _unusable(self) -> InputError:
-        folder = str(self._file.parent)
-        return InputError(f"expected a cache folder that can be written, got {folder!r}; set LEXPROOF_CACHE")
+
+def _code(error: sqlite3.Error) -> int:
+    # a text that is not UTF-8 is found by Python, not by SQLite, and has no code
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+
+
+def _is_closed(code: int) -> bool:
+    """Whether the file cannot be opened or written; one that another process has just replaced can."""
+    return code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) and code != sqlite3.SQLITE_READONLY_DBMOVED

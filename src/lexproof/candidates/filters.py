@@ -7,6 +7,7 @@ word of the text is unknown its substitutes pass, if only the substitute is unkn
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from statistics import fmean
 
@@ -15,6 +16,13 @@ from lexproof.candidates.files import sha256_of_json
 from lexproof.candidates.lexicon import Lexicon, embedded
 from lexproof.errors import InputError
 from lexproof.text import Text
+
+_NUMERAL = re.compile(r"\d+(?:['‐-]\d+)*(?:st|nd|rd|th|s)?")
+# negations that the lexicon does not list, what tokenizers split off, spellings that are no other word (as "ill" is)
+_CLITICS = (
+    "mightn't shan't oughtn't daren't n't nt ca wo s t d m ll re ve "
+    "im ive youre youve theyre theyve weve thats whats theres heres"
+)
 
 
 class _ByLexicon(WordFilter):
@@ -32,23 +40,45 @@ class _ByLexicon(WordFilter):
 
 
 class StopWords(WordFilter):
-    """Function words (or the words given) are not replaced, and replace nothing."""
+    """Function words, numerals and clitics (or just the words given) are not replaced, and replace nothing.
+
+    Numerals are words ("ten", "third") and digits ("10", "3rd", "1990s"); clitics are met with either apostrophe
+    ("don't", "don’t"), without one where that is no other word ("dont"), and split off by a tokenizer ("do n't").
+    """
 
     def __init__(self, words: Iterable[str] | None = None) -> None:
-        self.words = embedded().stop_words if words is None else frozenset(word.lower() for word in words)
+        self.words = _usual_stop_words() if words is None else frozenset(map(_plain, words))
+        self._numerals = words is None
 
     @property
     def spec(self) -> Spec:
-        """The hash of the words."""
-        return {"name": "stop-words", "sha256": sha256_of_json(sorted(self.words))}
+        """The hash of the words, and whether digits are frozen too."""
+        return {"name": "stop-words", "sha256": sha256_of_json(sorted(self.words)), "numerals": self._numerals}
 
     def keep(self, word: str, options: Options) -> Options:
         """Nothing for a stop word; no stop word for others."""
-        return () if word in self.words else tuple(option for option in options if option.lower() not in self.words)
+        return () if self._holds(word) else tuple(option for option in options if not self._holds(option))
+
+    def _holds(self, word: str) -> bool:
+        word = _plain(word)
+        return word in self.words or (self._numerals and _NUMERAL.fullmatch(word) is not None)
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("’", "'")
+
+
+def _usual_stop_words() -> frozenset[str]:
+    words = embedded().stop_words.union(_CLITICS.split())
+    return words | {word.replace("'", "") for word in words if word.endswith("n't")}
 
 
 class NoAntonyms(_ByLexicon):
-    """A substitute is no antonym of the word, in any form: listed, through similar words, or by a negating prefix."""
+    """A substitute is no antonym of the word: listed, through similar words, or by a negating prefix or -less for -ful.
+
+    Compared are the two words as they stand and, within a part of speech, the lemmas that the lexicon knows them as
+    forms of: "hated" for "loved" is left out; "unhappiest" for "happy", a form that it does not know, is not.
+    """
 
     name = "no-antonyms"
 
@@ -119,7 +149,7 @@ class KeepNames(TextFilter):
             return choices
         inside = [at for at in range(len(text)) if not _starts_sentence(text, at)]
         titled = {at for at in inside if _is_titled(text.words[at])}
-        content = [at in titled for at in inside if text.words[at].lower() not in self._lexicon.stop_words]
+        content = [at in titled for at in inside if _plain(text.words[at]) not in self._lexicon.stop_words]
         if len(content) >= 3 and fmean(content) > 0.5:
             return choices
         return tuple(() if at in titled else options for at, options in enumerate(choices))

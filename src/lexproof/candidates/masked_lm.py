@@ -7,12 +7,13 @@ Reference: Garg and Ramakrishnan 2020, BAE; Li et al. 2020, BERT-Attack.  Deviat
 offered; BERT-Attack's combinations of word pieces, seldom words, are left out, and a word of several pieces is masked
 in either mode.  Substitutes depend on the original text only, never on earlier swaps.
 
-Symbols: a text is read in windows of three blocks of words, of which the middle one is guessed.
+Symbols: a text is read in windows of three blocks of words, of which the middle one is guessed.  A window longer than
+the model can read is made of smaller blocks, down to the word alone, so that every word is guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexproof.candidates.base import Choices, Options, Source, Spec, match_case
-from lexproof.candidates.folders import fingerprint_of
+from lexproof.candidates.folders import fingerprint_of, load
 from lexproof.errors import InputError, ModelError, require
 from lexproof.text import Text
 
-_BLOCK = 64  # words
+_BLOCKS = (64, 32, 16, 8, 4, 2, 1, 0)  # words; 0 for the word alone
 _CHARACTERS = 4096  # read at once: about a thousand tokens, whose logits fill some 100 MB
 
 
@@ -64,15 +65,7 @@ class MaskedLM(Source):
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        transformers = require("transformers", "transformers", "masked-LM candidates")
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(self._model)
-            model = transformers.AutoModelForMaskedLM.from_pretrained(self._model).eval()
-        except (OSError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise ModelError(
-                f"expected a masked language model folder or name, got {self._model!r}: {reason}"
-            ) from error
+        tokenizer, model = load(self._model, "AutoModelForMaskedLM", what="a masked language model")
         if tokenizer.mask_token is None or not tokenizer.is_fast:
             raise ModelError(f"expected a fast tokenizer with a mask token, got {self._model!r}, which has none")
         return tokenizer, model
@@ -96,22 +89,51 @@ class MaskedLM(Source):
         """The likeliest whole words at each position."""
         if not text.words:
             return ()
-        questions = [_question(text, at) for at in range(len(text))]
-        mask = self._loaded[0].mask_token
-        answers: list[Options | None] = [None] * len(text) if self.masked else self._ask(questions, text.premise)
-        several = [at for at, answer in enumerate(answers) if answer is None]
-        for at, answer in zip(
-            several, self._ask([questions[at].hide(mask) for at in several], text.premise), strict=True
-        ):
-            answers[at] = answer
-        return tuple(match_case(word, answer or ())[: self.k] for word, answer in zip(text.words, answers, strict=True))
+        answers: dict[int, Options] = {}
+        if not self.masked:
+            answers |= self._ask(self._questions(text, range(len(text)), hide=False), text.premise)
+        several = [at for at in range(len(text)) if at not in answers]
+        hidden = self._questions(text, several, hide=True)
+        if len(hidden) < len(several):
+            raise InputError(
+                f"expected a premise that leaves room for a word in {self._longest} tokens, "
+                f"got one of {len(text.premise or '')} characters; shorten it or use another model"
+            )
+        answers |= self._ask(hidden, text.premise)
+        return tuple(match_case(word, answers.get(at, ()))[: self.k] for at, word in enumerate(text.words))
 
-    def _ask(self, questions: Sequence[_Question], premise: str | None) -> list[Options | None]:
-        """The guesses for each question, or None where the word is not a single token; a window is read once."""
+    @cached_property
+    def _longest(self) -> int:
+        """The most tokens that the model can read."""
+        tokenizer, model = self._loaded
+        return int(min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 512) - 2))
+
+    def _questions(self, text: Text, positions: Iterable[int], *, hide: bool) -> dict[int, _Question]:
+        """For each position the question with the largest window that the model can read, if there is one."""
+        found: dict[int, _Question] = {}
+        waiting = list(positions)
+        for block in _BLOCKS:
+            if not waiting:
+                break
+            asked = {at: _question(text, at, block) for at in waiting}
+            if hide:
+                asked = {at: question.hide(self._loaded[0].mask_token) for at, question in asked.items()}
+            windows = list(dict.fromkeys(question.window for question in asked.values()))
+            lengths = dict(zip(windows, self._lengths(windows, text.premise), strict=True))
+            found |= {at: question for at, question in asked.items() if lengths[question.window] <= self._longest}
+            waiting = [at for at in waiting if at not in found]
+        return found
+
+    def _lengths(self, windows: Sequence[str], premise: str | None) -> list[int]:
+        """The number of tokens of each window, premise and special tokens included."""
+        return [len(ids) for ids in self._loaded[0](*_pair(windows, premise), verbose=False)["input_ids"]]
+
+    def _ask(self, questions: Mapping[int, _Question], premise: str | None) -> dict[int, Options]:
+        """The guesses at each position where the word is a single token; a window is read once."""
         by_window: dict[str, list[int]] = {}
-        for at, question in enumerate(questions):
+        for at, question in questions.items():
             by_window.setdefault(question.window, []).append(at)
-        answers: list[Options | None] = [None] * len(questions)
+        answers: dict[int, Options] = {}
         for window, (offsets, logits) in zip(by_window, self._read(list(by_window), premise), strict=True):
             for at in by_window[window]:
                 tokens = _tokens(offsets, questions[at])
@@ -123,18 +145,10 @@ class MaskedLM(Source):
         """For each window the characters of its tokens (-1 where they are not its own), and the logits there."""
         torch = require("torch", "torch", "masked-LM candidates")
         tokenizer, model = self._loaded
-        longest = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 512) - 2)
         step = max(1, _CHARACTERS // max(map(len, [*windows, " "])))
         for start in range(0, len(windows), step):
-            texts = list(windows[start : start + step])
-            batch = tokenizer(
-                *([texts] if premise is None else [[premise] * len(texts), texts]),
-                padding=True,
-                truncation=True if premise is None else "only_second",
-                max_length=longest,
-                return_offsets_mapping=True,
-                return_tensors="pt",
-            )
+            texts = windows[start : start + step]
+            batch = tokenizer(*_pair(texts, premise), padding=True, return_offsets_mapping=True, return_tensors="pt")
             offsets = batch.pop("offset_mapping").numpy()
             with torch.inference_mode():
                 logits = model(**batch).logits  # (B, T, V)
@@ -149,9 +163,16 @@ class MaskedLM(Source):
         return tuple(self._whole_words[1][guess] for guess in order.tolist())
 
 
-def _question(text: Text, at: int) -> _Question:
-    block = at // _BLOCK
-    first, last = max(0, (block - 1) * _BLOCK), min(len(text), (block + 2) * _BLOCK)
+def _pair(windows: Sequence[str], premise: str | None) -> list[list[str]]:
+    """What a tokenizer is given: the windows, after the premise if there is one."""
+    return [list(windows)] if premise is None else [[premise] * len(windows), list(windows)]
+
+
+def _question(text: Text, at: int, size: int = _BLOCKS[0]) -> _Question:
+    if not size:
+        return _Question(text.words[at], 0, len(text.words[at]))
+    block = at // size
+    first, last = max(0, (block - 1) * size), min(len(text), (block + 2) * size)
     before = "".join(word + gap for word, gap in zip(text.words[first:at], text.gaps[first + 1 : at + 1], strict=True))
     window = Text(text.words[first:last], ("", *text.gaps[first + 1 : last], ""))
     lead = text.gaps[0] if first == 0 else ""

@@ -7,7 +7,9 @@ not depend on how many words are asked for at once, nor on threads.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +60,7 @@ def _best(
 
 
 class Neighbors(WordSource):
-    """The k nearest words of an embedding whose cosine is at least `floor`; words without a vector have none."""
+    """The k nearest other words of an embedding with a cosine of at least `floor`; words without a vector have none."""
 
     def __init__(
         self, words: Sequence[str], vectors: FloatMatrix, *, k: int = 8, floor: float = 0.5, sha256: str | None = None
@@ -74,10 +76,15 @@ class Neighbors(WordSource):
         if not np.isfinite(vectors).all():
             raise InputError("expected finite vectors, got NaN or infinity")
         self.k, self.floor = k, floor
+        self._sha256 = sha256 or _hash(words, vectors)
+        first = {word: row for row, word in reversed(list(enumerate(words)))}
+        if len(first) < len(words):  # a word listed twice would be offered twice: the first row counts
+            rows = sorted(first.values())
+            words, vectors = [words[row] for row in rows], vectors[rows]
         self._words = list(words)
         self._vectors = unit(vectors)
-        self._rows = {word: row for row, word in reversed(list(enumerate(self._words)))}
-        self._sha256 = sha256 or _hash(self._words, vectors)
+        self._rows = {word: row for row, word in enumerate(self._words)}
+        self._spellings = Counter(map(str.lower, self._words))
 
     @classmethod
     def load(cls, path: str | Path, *, k: int = 8, floor: float = 0.5) -> Neighbors:
@@ -99,12 +106,15 @@ class Neighbors(WordSource):
         """The nearest words of several words at once."""
         known = [word for word in words if word in self._rows]
         rows = np.array([self._rows[word] for word in known], np.int64)
-        found = nearest(self._vectors, rows, k=self.k, floor=self.floor)
-        options = {word: self._options(others) for word, (others, _) in zip(known, found, strict=True)}
+        # other spellings of the word ("Film") are near it and left out: as many more are looked at
+        wide = self.k + max((self._spellings[word] - 1 for word in known), default=0)
+        found = nearest(self._vectors, rows, k=wide, floor=self.floor)
+        options = {word: self._options(word, others) for word, (others, _) in zip(known, found, strict=True)}
         return [options.get(word, ()) for word in words]
 
-    def _options(self, others: NDArray[np.int64]) -> Options:
-        return tuple(self._words[other] for other in others.tolist())
+    def _options(self, word: str, others: NDArray[np.int64]) -> Options:
+        near = (self._words[other] for other in others.tolist())
+        return tuple(islice((other for other in near if other.lower() != word), self.k))
 
 
 class LexiconNeighbors(WordSource):

@@ -44,9 +44,9 @@ class Opposites:
 
 
 def negates(a: str, b: str) -> bool:
-    """Whether one word is the other with a negating prefix, or -less for -ful."""
+    """Whether one word is the other with a negating prefix ("unkind", "non-violent"), or -less for -ful."""
     short, long = sorted((a, b), key=len)
-    if long.endswith(short) and long[: len(long) - len(short)] in _NEGATIONS:
+    if long.endswith(short) and long[: len(long) - len(short)].removesuffix("-") in _NEGATIONS:
         return True
     ful, less = (a, b) if a.endswith("ful") else (b, a)
     return ful.endswith("ful") and less.endswith("less") and ful[:-3] == less[:-4]

@@ -13,12 +13,12 @@ with noun, verb, adj, adv or n, v, a, r.  HowNet's data itself cannot be shipped
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lexproof.candidates.base import Spec
-from lexproof.candidates.files import read_object, sha256_of_json
+from lexproof.candidates.files import check_unicode, read_object, sha256_of_json
 from lexproof.candidates.lemmas import LemmaSource
 from lexproof.candidates.lexicon import Lexicon
 from lexproof.errors import InputError
@@ -38,7 +38,7 @@ class Sememes(LemmaSource):
         self._holders: defaultdict[tuple[str, frozenset[str]], list[str]] = defaultdict(list)
         self._listed: dict[tuple[str, str], tuple[str, ...]] = {}
         for word, parts in entries.items():
-            for part, values in _checked(word, parts).items():
+            for part, values in _checked(word, parts):
                 self._add(word.lower(), part, values)
 
     @classmethod
@@ -47,11 +47,11 @@ class Sememes(LemmaSource):
         return cls(read_object(path, "a JSON file of word: {part of speech: senses or words}"))
 
     def _add(self, word: str, part: str, values: Sequence[Any]) -> None:
-        if all(isinstance(value, str) for value in values):
-            self._listed[word, part] = tuple(values)
+        if _all_text(values):
+            self._listed[word, part] = self._listed.get((word, part), ()) + tuple(values)
             return
-        senses = [frozenset(value) for value in values if not isinstance(value, str)]
-        self._senses[word, part] = senses
+        senses = [frozenset(value) for value in values]
+        self._senses.setdefault((word, part), []).extend(senses)
         for sememes in dict.fromkeys(senses):
             self._holders[part, sememes].append(word)
 
@@ -61,27 +61,26 @@ class Sememes(LemmaSource):
         return {"name": "sememes", "sha256": self._sha256, "lexicon": self._lexicon.sha256}
 
     def lemmas(self, lemma: str, pos: str) -> tuple[str, ...]:
-        """Words with the same sememes, or those that the file lists."""
-        listed = self._listed.get((lemma, pos))
-        if listed is not None:
-            return listed
-        senses = self._senses.get((lemma, pos), ())
-        return tuple(dict.fromkeys(word for sememes in senses for word in self._holders[pos, sememes] if word != lemma))
+        """Those that the file lists, then words with the same sememes."""
+        listed, senses = self._listed.get((lemma, pos), ()), self._senses.get((lemma, pos), ())
+        found = (*listed, *(word for sememes in senses for word in self._holders[pos, sememes]))
+        return tuple(word for word in dict.fromkeys(found) if word != lemma)
 
 
-def _checked(word: str, parts: object) -> dict[str, Sequence[Any]]:
+def _checked(word: str, parts: object) -> Iterator[tuple[str, Sequence[Any]]]:
+    """The parts of speech of an entry by their short names; those given twice, as "n" and "noun", come twice."""
     if not isinstance(parts, Mapping):
         raise InputError(f"expected {{part of speech: [...]}} for {word!r}, got {parts!r}")
-    checked = {}
     for part, values in parts.items():
         if part not in _PARTS:
             raise InputError(f"expected a part of speech of {', '.join(_PARTS)} for {word!r}, got {part!r}")
         is_list = isinstance(values, list | tuple)
         if not is_list or not (_all_text(values) or all(isinstance(v, list | tuple) and _all_text(v) for v in values)):
             raise InputError(f"expected a list of words or of lists of sememes for {word!r}, got {values!r}")
-        checked[_PARTS[part]] = values
-    return checked
+        if _all_text(values):
+            check_unicode(values, repr(word))
+        yield _PARTS[part], values
 
 
 def _all_text(values: Sequence[Any]) -> bool:
-    return all(isinstance(value, str) for value in values)
+    return all(isinstance(value, str) and value for value in values)

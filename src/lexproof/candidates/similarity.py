@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexproof.candidates.base import Choices, Spec, TextFilter
-from lexproof.candidates.folders import fingerprint_of
-from lexproof.errors import InputError, ModelError, require
+from lexproof.candidates.folders import fingerprint_of, load
+from lexproof.errors import InputError, require
 from lexproof.points import BoolArray
 from lexproof.text import Input, Text
 
@@ -25,9 +25,12 @@ _LONGEST = 256  # word pieces; the all-MiniLM models were trained on shorter tex
 
 
 class Encoder(Protocol):
-    """Maps texts to unit vectors, one row a text; the same text has the same vector."""
+    """Maps texts to unit vectors, one row a text; a text has the same vector, up to 1e-6, in any batch."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What specs record."""
+        ...
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors: (B, d)."""
@@ -50,13 +53,10 @@ class SentenceEncoder:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        transformers = require("transformers", "transformers", "a sentence encoder")
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(self._model)
-            return tokenizer, transformers.AutoModel.from_pretrained(self._model).eval()
-        except (OSError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise ModelError(f"expected a Hugging Face model folder or name, got {self._model!r}: {reason}") from error
+        # the pooler, which many encoders come without, is not used
+        return load(
+            self._model, "AutoModel", what="a Hugging Face model", spare=lambda name: name.startswith("pooler.")
+        )
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, texts of like length batched together."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lexproof.candidates.base import Options, Spec, WordSource
-from lexproof.candidates.files import read_object, sha256_of_json
+from lexproof.candidates.files import check_unicode, read_object, sha256_of_json
 from lexproof.errors import InputError
 
 
@@ -24,6 +24,7 @@ class Table(WordSource):
                 isinstance(option, str) and option for option in options
             ):
                 raise InputError(f"expected a list of substitutes for {word!r}, got {options!r}")
+            check_unicode(options, repr(word))
             key = word.lower()
             self._table[key] = self._table.get(key, ()) + tuple(options)
         self._sha256 = sha256_of_json(table)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lexproof.candidates.base import Options, Spec, WordSource
-from lexproof.candidates.files import read_text, sha256_of_json
+from lexproof.candidates.files import check_unicode, read_text, sha256_of_json
 from lexproof.errors import InputError
 
 
@@ -20,6 +20,8 @@ class Vocabulary(WordSource):
             raise InputError(
                 f"expected words that are not empty, got {len(self.words)} with {self.words.count('')} empty"
             )
+        check_unicode(self.words, "a vocabulary")
+        self._lowered = frozenset(word.lower() for word in self.words)
         self._sha256 = sha256_of_json(self.words)
 
     @classmethod
@@ -34,5 +36,12 @@ class Vocabulary(WordSource):
         return {"name": "vocabulary", "words": len(self.words), "sha256": self._sha256}
 
     def substitutes(self, word: str) -> Options:
-        """The whole list (the word itself is left out where the text is known)."""
-        return self.words
+        """The whole list without the word itself."""
+        return self.lookup([word])[0]
+
+    def lookup(self, words: Sequence[str]) -> list[Options]:
+        """The whole list for each word, without the word itself; one tuple is shared by all words not in the list."""
+        return [
+            tuple(option for option in self.words if option.lower() != word) if word in self._lowered else self.words
+            for word in words
+        ]

@@ -67,7 +67,12 @@ data_options = _stack(
 )
 
 space_options = _stack(
-    click.option("--candidates", default="default", show_default=True, help="Where substitutes come from, see docs."),
+    click.option(
+        "--candidates",
+        default="default",
+        show_default=True,
+        help="NAME[:FILE][?setting=value&...], several joined by |; see docs/candidates.md.",
+    ),
     click.option("--max-swaps", type=click.IntRange(min=0), help="Most words swapped."),
     click.option(
         "--max-share",

@@ -11,9 +11,10 @@ import gzip
 import io
 import json
 import lzma
+import threading
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -24,14 +25,24 @@ Row = tuple[int, dict[str, Any] | str]
 
 _COMPRESSIONS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _BROKEN = (EOFError, lzma.LZMAError, zlib.error, OSError)
+_LONGEST_FIELD = 2**31 - 1  # characters; the most that the csv module can be told on every platform
+_FIELD_LIMIT = threading.Lock()  # the csv module has one limit for all threads
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A file's rows and, where the format has a header, its columns (None: each row says for itself)."""
+    """A file's rows and, where the format has a header, its columns (None: each row says for itself).
+
+    `select` reads some of the columns, where a format can leave out others.
+    """
 
     columns: tuple[str, ...] | None
     rows: Iterator[Row]
+    select: Callable[[tuple[str, ...]], Iterator[Row]] | None = None
+
+    def only(self, names: tuple[str, ...]) -> Table:
+        """The table with at least these columns; others are not even decoded where the format allows it."""
+        return self if self.select is None else replace(self, rows=self.select(names))
 
 
 def open_table(path: Path) -> Table:
@@ -108,13 +119,23 @@ def _read_json(path: Path) -> Table:
 
 def _read_csv(path: Path) -> Table:
     reader = csv.reader(_lines(path), strict=True)
-    return _with_header(path, lambda: next(reader), lambda: reader.line_num)
+    return _with_header(path, lambda: _next(reader), lambda: reader.line_num)
+
+
+def _next(reader: Iterator[list[str]]) -> list[str]:
+    """The next row, whatever the length of its fields; the csv module's limit is put back."""
+    with _FIELD_LIMIT:
+        before = csv.field_size_limit(_LONGEST_FIELD)
+        try:
+            return next(reader)
+        finally:
+            csv.field_size_limit(before)
 
 
 def _read_tsv(path: Path) -> Table:
     # Tab-separated files rarely quote: a bare quotation mark is text, and only a whole quoted field is unquoted.
     reader = csv.reader(_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
-    return _with_header(path, lambda: [_unquote(field) for field in next(reader)], lambda: reader.line_num)
+    return _with_header(path, lambda: [_unquote(field) for field in _next(reader)], lambda: reader.line_num)
 
 
 def _unquote(field: str) -> str:
@@ -130,8 +151,7 @@ def _with_header(path: Path, read: Callable[[], list[str]], line: Callable[[], i
         raise DataError(f"expected a header and rows in {str(path)!r}, got an empty file") from None
     except csv.Error as error:
         raise DataError(f"expected a header in {str(path)!r}, got {error}") from error
-    if len(set(header)) < len(header):
-        raise DataError(f"expected distinct columns in {str(path)!r}, got {', '.join(header)}")
+    _check_distinct(header, path)
 
     def rows() -> Iterator[Row]:
         while True:
@@ -151,6 +171,11 @@ def _with_header(path: Path, read: Callable[[], list[str]], line: Callable[[], i
     return Table(tuple(header), rows())
 
 
+def _check_distinct(columns: Sequence[str], path: Path) -> None:
+    if len(set(columns)) < len(columns):
+        raise DataError(f"expected distinct columns in {str(path)!r}, got {', '.join(columns)}")
+
+
 def _csv_reason(error: csv.Error) -> str:
     if "unexpected end of data" in str(error):
         return "a quotation mark opened here is never closed; the rows after it were not read"
@@ -166,14 +191,21 @@ def _read_parquet(path: Path) -> Table:
     except (ValueError, *_BROKEN) as error:
         raise DataError(f"expected a parquet file at {str(path)!r}, got {error}") from error
 
-    def rows() -> Iterator[Row]:
+    def rows(columns: tuple[str, ...]) -> Iterator[Row]:
         number = 0
-        for batch in table.iter_batches(batch_size=1024):
-            for row in batch.to_pylist():
-                number += 1
-                yield number, row
+        try:
+            for batch in table.iter_batches(batch_size=1024, columns=list(columns)):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+        # what pyarrow raises for damaged pages, and Python for strings that are not UTF-8 and for dates it cannot hold
+        except (ValueError, OverflowError, NotImplementedError, TypeError, *_BROKEN) as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise DataError(f"cannot read {str(path)!r} after row {number}: {reason}") from error
 
-    return Table(tuple(table.schema_arrow.names), rows())
+    names = tuple(table.schema_arrow.names)
+    _check_distinct(names, path)
+    return Table(names, rows(names), rows)
 
 
 _READERS: dict[str, Callable[[Path], Table]] = {

@@ -45,8 +45,14 @@ def get(name: str, *, folder: Path | None = None) -> Path:
     target = (cache() / "data" if folder is None else folder) / name
     if all((target / f"{split}.jsonl.xz").is_file() for split in SPLITS):
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=target.parent))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=target.parent))
+    except OSError as error:
+        where = str(target.parent)
+        raise DataError(
+            f"expected a folder that can be written, got {where!r}: {error.strerror}; set LEXPROOF_CACHE"
+        ) from error
     try:
         _write(_SETS[name](), name, temporary)
         shutil.rmtree(target, ignore_errors=True)

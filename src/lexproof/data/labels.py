@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from lexproof.errors import DataError
 
 _MOST_CLASSES = 100  # larger (or negative) integers are codes to be numbered, not indexes
+_MOST_DIGITS = 600  # Python may refuse to convert more; such a label is a name
+_SHOWN = 80  # characters of a label in a message
 
 
 def raw_label(value: object) -> int | str:
@@ -47,7 +49,8 @@ class Labeler:
         number = _integer(raw)
         if number is not None and 0 <= number < len(self._order):
             return self._order[number]
-        raise DataError(f"label {raw!r} is not one of {', '.join(self.names)}")
+        shown = raw if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        raise DataError(f"label {shown!r} is not one of {', '.join(self.names)}")
 
 
 def number_labels(raw: Sequence[int | str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -68,4 +71,4 @@ def _integer(raw: int | str) -> int | None:
     if isinstance(raw, int):
         return raw
     digits = raw.removeprefix("-")
-    return int(raw) if digits.isascii() and digits.isdecimal() else None
+    return int(raw) if len(digits) <= _MOST_DIGITS and digits.isascii() and digits.isdecimal() else None

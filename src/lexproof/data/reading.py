@@ -70,11 +70,12 @@ def read(
     """The texts and labels of a file, or of a named set's split; at most the first `limit` rows that can be used.
 
     `labels` are the names of the classes, usually the victim's.  A file with columns `premise` and `hypothesis` and
-    without `text` is read as pairs.  With `require_labels=False` a file without labels is read too.
+    without `text` is read as pairs.  With `require_labels=False` a file without labels is read too: one without such a
+    column, or none of whose rows has one.
     """
     if limit is not None and limit < 1:
         raise DataError(f"expected limit >= 1, got {limit}")
-    if str(source) == named.DEMO and not Path(source).exists():
+    if str(source) == named.DEMO and not Path(source).is_file():
         return _demo(labels, limit)
     path, name, known = _locate(source, split)
     table = open_table(path)
@@ -86,7 +87,11 @@ def read(
 def _locate(source: str | Path, split: str) -> tuple[Path, str, tuple[str, ...] | None]:
     """The file, the set's name, and its label names if they are known."""
     path = Path(source).expanduser()
-    if path.is_file():
+    try:
+        is_file = path.is_file()
+    except OSError as error:
+        raise DataError(f"expected a file or a named set, got {str(source)[:80]!r}…: {error.strerror}") from error
+    if is_file:
         return path, path.name, None
     if path.is_dir() and (path / f"{split}.jsonl.xz").is_file():
         file = path / f"{split}.jsonl.xz"
@@ -101,7 +106,7 @@ def _locate(source: str | Path, split: str) -> tuple[Path, str, tuple[str, ...] 
 
 
 def _resolve(table: Table, fields: Fields, require_labels: bool, path: Path) -> tuple[Fields, Table]:
-    """The fields as the file has them; without a header its first readable row stands for one."""
+    """The fields as the file has them; without a header its first readable row stands for one, but for the label."""
     early, columns = [], table.columns
     if columns is None:
         for item in table.rows:
@@ -114,11 +119,17 @@ def _resolve(table: Table, fields: Fields, require_labels: bool, path: Path) -> 
         table = Table(None, chain(early, table.rows))
     if fields.text not in columns and fields.premise is None and set(_PAIR) <= set(columns):
         fields = replace(fields, premise=_PAIR[0], text=_PAIR[1])
-    if not require_labels and fields.label not in columns:
+    if not require_labels and fields.label not in columns and (table.columns or not _occurs(fields.label, path)):
         fields = replace(fields, labelled=False)
     if table.columns is not None:
         _check_columns(fields, columns, path)
+        table = table.only(fields.needed)
     return fields, table
+
+
+def _occurs(label: str, path: Path) -> bool:
+    # a second reading rather than rows kept in memory; it ends at the first row that has the label
+    return any(label in row for _, row in open_table(path).rows if isinstance(row, dict))
 
 
 def _check_columns(fields: Fields, columns: Sequence[str], path: Path) -> None:
