@@ -19,6 +19,7 @@ from lexproof.errors import DataError, InputError, ModelError, UnknownName
 from lexproof.training import hold_out, train
 from lexproof.training.loop import Recipe, bucketed, fit
 from lexproof.training.vectors import vectors_for
+from lexproof.victims.cnn import CnnSettings
 from lexproof.victims.folder import load_words
 from lexproof.victims.vocabulary import Vocabulary
 
@@ -296,6 +297,24 @@ def test_vectors_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (("cnn", ["a", "b"], [0, 1]), {"epochs": 0}, r"expected epochs > 0, got 0"),
         (("cnn", ["a", "b"], [0, 1]), {"epochs": 1.5}, r"expected epochs to be a whole number, got 1.5"),
         (("cnn", ["a", "b"], [0, 1]), {"learning_rate": float("nan")}, r"expected learning_rate > 0, got nan"),
+        (
+            ("cnn", ["a", "b"], [0, 1]),
+            {"learning_rate": "abc"},
+            r"expected learning_rate to be a number, got 'abc'",
+        ),
+        (("cnn", ["a", "b"], [0, 1]), {"largest_norm": "abc"}, r"expected largest_norm to be a number, got 'abc'"),
+        (("cnn", ["a", "b"], [0, 1]), {"unknown_rate": "abc"}, r"expected unknown_rate to be a number, got 'abc'"),
+        (("cnn", ["a", "b"], [0, 1]), {"learning_rate": True}, r"expected learning_rate to be a number, got True"),
+        (
+            ("cnn", ["a", "b"], [0, 1]),
+            {"learning_rate": float("inf")},
+            r"expected learning_rate to be a number, got inf",
+        ),
+        (("cnn", ["a", "b"], [0, 1]), {"widths": "3"}, r"expected widths of at least 1, got '3'"),
+        (("cnn", ["a", "b"], [0, 1]), {"widths": 0}, r"expected widths of at least 1, got \(0,\)"),
+        (("cnn", ["a", "b"], [0, 1]), {"widths": ()}, r"expected widths of at least 1, got \(\)"),
+        (("cnn", ["a", "b"], [0, 1]), {"vectors": 3}, r"expected vectors as a file, or as words and an array, got int"),
+        (("cnn", ["a", "b"], [0, 1]), {"label_names": "ab"}, r"expected label names as a list, got the string 'ab'"),
         (("cnn", ["a", "b"], [0, 1]), {"weight_decay": -1}, r"expected weight_decay >= 0, got -1"),
         (("cnn", ["a", "b"], [0, 1]), {"vocabulary_size": 0}, r"expected vocabulary_size > 0, got 0"),
         (("cnn", ["a", "b"], [0, 1]), {"unknown_rate": 1}, r"expected unknown_rate in \[0, 1\), got 1"),
@@ -321,6 +340,11 @@ def test_what_cannot_be_trained_is_refused(arguments: Any, options: dict[str, An
     with pytest.raises(InputError, match=message) as caught:
         train(*arguments, **options)
     assert "\n" not in str(caught.value)
+
+
+def test_one_width_may_be_given_by_itself() -> None:
+    victim = train("cnn", ["good", "bad"] * 3, [1, 0] * 3, epochs=1, widths=2, filters=3, dim=4)
+    assert victim.settings == CnnSettings(widths=(2,), filters=3, dim=4)
 
 
 def test_unknown_kinds_and_options_are_unknown_names() -> None:

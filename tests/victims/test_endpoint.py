@@ -28,6 +28,7 @@ class Server:
     def __init__(self, *script) -> None:
         self.script = script
         self.requests: list[tuple[float, dict, dict, int]] = []
+        self.paths: list[str] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -36,6 +37,7 @@ class Server:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 number = len(outer.requests)
+                outer.paths.append(self.path)
                 outer.requests.append((time.monotonic(), dict(self.headers), body, self.client_address[1]))
                 status, headers, answer = outer.script[min(number, len(outer.script) - 1)]
                 content = answer(body) if callable(answer) else answer
@@ -254,6 +256,34 @@ def test_unusable_answers(answer, message):
     assert "\n" not in str(caught.value)
 
 
+def test_the_white_space_around_a_token_is_not_sent(monkeypatch):
+    monkeypatch.setenv("MY_TOKEN", " s3cret\n")
+    with Server(GOOD) as server:
+        ask(server, token_env="MY_TOKEN")
+        assert server.requests[0][1]["Authorization"] == "Bearer s3cret"
+
+
+@pytest.mark.parametrize("token", ["s3cret\nX-Other: 1", "s3cret\x7f", "s3crét"])
+def test_a_token_that_cannot_be_sent_is_not_shown(monkeypatch, token):
+    monkeypatch.setenv("MY_TOKEN", token)
+    message = "^expected a token of printable ASCII characters in the environment variable MY_TOKEN, got others in it$"
+    with pytest.raises(InputError, match=message):
+        Endpoint("http://localhost/x", ["a", "b"], token_env="MY_TOKEN")
+    monkeypatch.setenv("MY_TOKEN", "good")
+    victim = Endpoint("http://localhost:9/x", ["a", "b"], token_env="MY_TOKEN", politeness=QUICK)
+    monkeypatch.setenv("MY_TOKEN", token)  # it is read for each request
+    with pytest.raises(InputError, match=message):
+        victim.scores(["a"])
+
+
+def test_paths_are_encoded():
+    with Server(GOOD) as server:
+        victim = Endpoint(server.url + "/prédire%20x y?q=é", ["neg", "pos"], politeness=QUICK)
+        victim.scores(["ab"])
+        victim.close()
+        assert server.paths == ["/predict/pr%C3%A9dire%20x%20y?q=%C3%A9"]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -261,6 +291,13 @@ def test_unusable_answers(answer, message):
         ({"url": "http://"}, "expected an address such as"),
         ({"url": "http://me:pw@host/"}, "expected no password in the address; send it with headers or token_env"),
         ({"url": "http://host:99999/"}, "expected an address such as"),
+        ({"url": "http://[::1/x"}, r"expected an address such as .*, got 'http://\[::1/x'"),
+        ({"url": f"http://{'a' * 80}.com/x"}, "expected an address such as .*, got 'http://aaa"),
+        ({"url": f"http://{'é' * 80}.com/x"}, "expected an address such as .*, got 'http://ééé"),
+        ({"url": "http://me:pw@[::1/x?key=secret"}, "expected an address such as .*, got 'http://…@\\[::1/x'$"),
+        ({"url": "http://host/a\tb"}, "expected an address such as .*, got 'http://host/a"),
+        ({"url": "http://my host/x"}, "expected an address such as .*, got 'http://my host/x'"),
+        ({"headers": {"X-Key": "s3cret\n"}}, "^expected headers of printable ASCII characters, got others in 'X-Key'$"),
         ({"labels": ["a"]}, "expected at least 2 distinct labels, got"),
         ({"labels": ["a", "a"]}, "expected at least 2 distinct labels, got"),
         ({"batch_size": 0}, "expected batch_size >= 1, got 0"),

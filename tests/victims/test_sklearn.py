@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -9,8 +14,11 @@ from lexproof.errors import ModelError
 
 pytest.importorskip("sklearn")
 
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
@@ -85,3 +93,63 @@ def test_the_fingerprint_knows_what_was_learned():
     assert (
         Sklearn(fitted(MultinomialNB(), vectorizer=CountVectorizer(ngram_range=(1, 2)))).fingerprint != one.fingerprint
     )
+
+
+NESTED = {
+    "one against the rest": lambda: OneVsRestClassifier(LogisticRegression()),
+    "calibrated": lambda: CalibratedClassifierCV(LinearSVC(random_state=0), cv=2),
+    "forest": lambda: RandomForestClassifier(5, random_state=0),
+    "pipeline": lambda: make_pipeline(make_pipeline(make_pipeline(LogisticRegression()))),
+    "object array": lambda: make_pipeline(SVC(kernel="linear")),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_the_fingerprint_knows_what_was_learned_deep_inside(name):
+    texts, gold = TEXTS * 3, TWO * 3
+    turned = ["neg" if label == "pos" else "pos" for label in gold]
+    one, again, other = (
+        Sklearn(make_pipeline(CountVectorizer(), NESTED[name]()).fit(texts, labels)) for labels in (gold, gold, turned)
+    )
+    assert one.fingerprint == again.fingerprint
+    assert other.labels == one.labels and not np.allclose(one.scores(TEXTS), other.scores(TEXTS))
+    assert other.fingerprint != one.fingerprint
+
+
+def test_the_fingerprint_knows_the_code_of_a_function():
+    def reads(tokenizer) -> str:
+        return Sklearn(fitted(MultinomialNB(), vectorizer=CountVectorizer(analyzer=tokenizer))).fingerprint
+
+    letters = {"a", "b"}
+    assert reads(lambda text: text.split()) != reads(lambda text: text.split("a"))
+    assert reads(lambda text: [*text.split(), *letters]) != reads(lambda text: [*text.split(), *{"a", "c"}])
+    assert reads(re.compile("a+").findall) != reads(re.compile("b+").findall)
+    assert reads(str.split) == reads(str.split)
+
+
+def test_an_estimator_that_holds_itself():
+    model = MultinomialNB()
+    model.mine = [model]
+    assert Sklearn(fitted(model)).fingerprint == Sklearn(fitted(model)).fingerprint
+
+
+def test_the_fingerprint_is_the_same_in_every_process():
+    script = """
+import re
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from lexproof.victims.sklearn import Sklearn
+texts = ["good great film", "great fun", "bad dull film", "dull awful mess"]
+words = TfidfVectorizer(tokenizer=re.compile("[a-z]+").findall, token_pattern=None)
+words.mine = {"so", "the", "a", "of"}
+print(Sklearn(make_pipeline(words, RandomForestClassifier(3, random_state=0)).fit(texts, [1, 1, 0, 0])).fingerprint)
+"""
+    found = set()
+    for seed in ("1", "2", "3"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "LEXPROOF_PADDING": "x" * int(seed) * 100}
+        run = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        found.add(run.stdout)
+    assert len(found) == 1

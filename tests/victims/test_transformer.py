@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexproof.errors import InputError, ModelError
+from lexproof.errors import ModelError
 from lexproof.points import DELETED, MASKED, Sensitivity, Swaps
 from lexproof.space import Space
 from lexproof.text import Text
@@ -23,6 +23,8 @@ from transformers import (  # noqa: E402
     AutoTokenizer,
     BertConfig,
     BertForSequenceClassification,
+    CamembertConfig,
+    CamembertForSequenceClassification,
     DistilBertConfig,
     DistilBertForSequenceClassification,
     GPT2Config,
@@ -132,6 +134,76 @@ def test_other_families(family):
     assert slopes.shape == (3, 5) and (slopes > 0).all()
 
 
+def test_the_model_must_know_the_padding_too(tokenizer):
+    """A tokenizer that pads is not enough for GPT-2: it finds the last token by its own configuration."""
+    assert tokenizer.pad_token_id is not None
+    torch.manual_seed(3)
+    model = architectures()["gpt2"]()
+    assert model.config.pad_token_id is None
+    victim = Transformer.of(model, tokenizer, ("a", "b"))
+    for text, found in zip(TEXTS[:5], victim.scores(TEXTS[:5]), strict=True):
+        np.testing.assert_allclose(found, by_hand(victim, text), atol=1e-5)
+    assert victim.rounding == 1e-4
+
+
+def test_positions_that_begin_after_the_padding_token(tokenizer):
+    shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = CamembertConfig(vocab_size=30522, num_labels=2, **shape, max_position_embeddings=66, pad_token_id=1)
+    victim = Transformer.of(CamembertForSequenceClassification(config), tokenizer, ("a", "b"))
+    assert victim.encoder.max_length == 64
+    assert victim.scores(["good film " * 60]).shape == (1, 2)
+
+
+def test_a_tokenizer_of_another_model_is_refused(tokenizer):
+    model = small_model()
+    model.resize_token_embeddings(100)
+    with pytest.raises(ModelError, match=r"expected a tokenizer whose ids are below 100, .* got id 30521; they do not"):
+        Transformer.of(model, tokenizer, ("a", "b", "c"))
+
+
+@pytest.mark.parametrize("error", [RuntimeError, IndexError, ValueError])
+def test_what_the_model_raises_is_one_line(error, tokenizer, monkeypatch):
+    model = small_model()
+    victim = Transformer.of(model, tokenizer, ("a", "b", "c"), name="mine")
+
+    def broken(*_, **__):
+        raise error("sizes differ\nand more")
+
+    monkeypatch.setattr(model.bert, "forward", broken)
+    for ask in (
+        lambda: victim.scores(["a", "b"]),
+        lambda: victim.sensitivity(victim.bind(SPACE), Sensitivity(SPACE.points()[:2], 0)),
+    ):
+        with pytest.raises(ModelError, match=r"^expected 'mine' to read a batch of 2 texts, got sizes differ$"):
+            ask()
+
+
+@pytest.mark.parametrize("length", ["64", 20.5, 0, True])
+def test_a_limit_that_is_no_number(length, tokenizer):
+    with pytest.raises(ModelError, match=f"^expected max_length as a whole number, got {length!r}$"):
+        Transformer.of(small_model(), tokenizer, ("a", "b", "c"), max_length=length)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"config": None}, "expected config as an object in .*model.json', got None"),
+        ({"config": {"max_length": "64"}}, "expected max_length as a whole number in .*model.json', got '64'"),
+        ({"config": {"max_length": 2.5}}, "expected max_length as a whole number in .*model.json', got 2.5"),
+        ({"labels": 2}, "expected labels as a list of strings in .*model.json, got 2"),
+        ({"labels": None}, "expected labels as a list of strings in .*model.json, got None"),
+        ({"training": [1]}, r"expected training as an object in .*model.json, got \[1\]"),
+    ],
+)
+def test_damaged_records(changes, message, folder, tmp_path):
+    model = broken(folder, tmp_path)
+    record = json.loads((model / "model.json").read_text())
+    (model / "model.json").write_text(json.dumps({**record, **changes}))
+    with pytest.raises(ModelError, match=message) as caught:
+        Transformer(model)
+    assert "\n" not in str(caught.value)
+
+
 def test_no_texts(victim):
     assert victim.scores([]).shape == (0, 3)
 
@@ -139,7 +211,7 @@ def test_no_texts(victim):
 @pytest.mark.parametrize("text", ["\ud800", 3, None])
 def test_what_is_no_text_is_refused(victim, text):
     with pytest.raises(
-        InputError, match="expected texts that UTF-8 can write, got a lone surrogate or no string at all"
+        ModelError, match="expected texts that UTF-8 can write, got a lone surrogate or no string at all"
     ):
         victim.scores(["fine", text])
 
@@ -179,6 +251,24 @@ def test_rounding_covers_batch_composition_and_padding():
     for other in (victim.scores(texts), victim.scores(texts[::-1])[::-1]):
         margin = (other[:, 0] - other[:, 1]) - (alone[:, 0] - alone[:, 1])
         assert np.abs(margin).max() < victim.rounding / 10
+
+
+@pytest.mark.parametrize("scale", [20, 2000])
+def test_rounding_grows_with_the_weights(scale):
+    model, tokenizer = _read_body(minilm.get_model_path(), 2)
+    with torch.no_grad():
+        model.classifier.weight.mul_(scale)
+    texts = [TEXTS[0], TEXTS[2], *(" ".join(TEXTS[2].split()[k:]) for k in range(1, 16)), "good film " * 60]
+    victim = Transformer.of(model, tokenizer, ("a", "b"))
+    together = victim._logits(victim.encoder.encode(texts))
+    for text, logits in zip(texts, together, strict=True):
+        with torch.no_grad():  # a tie, where the softmax hides nothing
+            model.classifier.bias[1] += float(logits[0] - logits[1])
+        (alone,), others = victim.scores([text]), victim.scores(texts)
+        assert abs((others[texts.index(text)] - alone) @ [1, -1]) < victim.rounding / 4
+        with torch.no_grad():
+            model.classifier.bias[1] -= float(logits[0] - logits[1])
+    assert (victim.rounding == 1e-4) is (scale == 20)
 
 
 def test_sensitivity_is_the_gradient_by_the_words_embeddings(victim):

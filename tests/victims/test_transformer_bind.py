@@ -159,6 +159,48 @@ def test_a_space_that_is_not_local_is_rendered(encoder):
     assert not UnitBound(Space("one two", [["1 "], [" 2"]]), encoder).is_local
 
 
+def with_token(make, token: AddedToken):
+    tokenizer = make()
+    tokenizer.add_tokens([token])
+    return tokenizer
+
+
+REACHING = {
+    "of two words": (wordpiece, AddedToken("good bye")),
+    "of two words, any case": (wordpiece, AddedToken("Good Bye", normalized=True)),
+    "of two words, as typed": (byte_level, AddedToken("good bye", normalized=False)),
+    "space at its end": (byte_level, AddedToken("good ", normalized=False)),
+    "swallows what follows": (byte_level, AddedToken("good", rstrip=True, normalized=False)),
+    "becomes two words": (wordpiece, AddedToken("good\u00a0bye", normalized=True)),
+}
+
+
+@pytest.mark.parametrize("name", REACHING)
+def test_added_tokens_that_reach_over_a_boundary(name):
+    encoder = Encoder(with_token(*REACHING[name]), max_length=64)
+    others = [chr(ord("a") + k) * 2 for k in range(20)]  # so many that no random text shows it
+    text = Text(("you", "see", "<pad>", "friend"), ("", " ", " ", " ", ""))
+    space = Space(text, [[], ["good", *others], ["bye", *others], []])
+    points = np.array([[0, a, b, 0] for a in range(22) for b in range(22)], np.int32)
+    bound = UnitBound(space, encoder)
+    assert list(bound.rows(points)) == encoder.encode(bound.inputs(points))
+    assert not bound.is_local
+
+
+def test_added_tokens_that_swallow_spaces_before_them():
+    encoder = Encoder(with_token(byte_level, AddedToken("goodbye", lstrip=True, normalized=False)), max_length=64)
+    one = Text(("see", "well", "met", "friend"), ("", " ", "", " ", ""))
+    two = Text(one.words, ("", "  ", "", " ", ""))
+    swaps = [["soon"], ["good"], ["bye"], []]
+    assert check(Space(one, swaps), encoder).is_local
+    assert not check(Space(two, swaps), encoder).is_local
+
+
+def test_added_tokens_without_spaces_stay_quick():
+    encoder = Encoder(with_token(wordpiece, AddedToken("goodbye")), max_length=64)
+    assert check(Space("see you later", [["soon"], ["good"], ["bye", "goodbye"]]), encoder).is_local
+
+
 characters = st.text(st.sampled_from("abtsz'’-. ,éß映😀\u0301▁#[]\n"), max_size=4)
 
 

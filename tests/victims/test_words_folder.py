@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from lexproof.errors import ModelError
 from lexproof.victims.cnn import Cnn, CnnSettings
-from lexproof.victims.folder import load_words
+from lexproof.victims.folder import check_target, load_words
 from lexproof.victims.lstm import BiLstm, BiLstmSettings, Lstm, LstmSettings
 from lexproof.victims.mlp import Mlp, MlpSettings
 from lexproof.victims.vocabulary import Vocabulary
@@ -96,6 +96,64 @@ def test_an_interrupted_save_leaves_the_old_model(saved: Path, tmp_path: Path, m
     assert os.listdir(tmp_path) == ["model"]
 
 
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("state", ["model", "empty", "new"])
+def test_an_interrupt_while_files_are_moved(
+    state: str, at: int, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = {"model": saved, "empty": tmp_path / "empty", "new": tmp_path / "new"}[state]
+    if state == "empty":
+        folder.mkdir()
+    before, listed = load_words(saved).fingerprint, sorted(os.listdir(tmp_path))
+    rename, calls = Path.rename, []
+
+    def interrupted(self: Path, target: Path) -> Path:
+        calls.append(target)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    moves = {"model": 2, "empty": 3, "new": 1}[state]
+    if at > moves:
+        build(Mlp).save(folder)
+        assert load_words(folder).kind == "mlp"
+        return
+    with pytest.raises(KeyboardInterrupt):
+        build(Mlp).save(folder)
+    assert load_words(saved).fingerprint == before
+    assert sorted(os.listdir(tmp_path)) == listed
+    assert state != "empty" or not os.listdir(folder)
+
+
+@pytest.mark.parametrize("name", [".", "../here", "../here/../here"])
+def test_the_current_folder(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    build().save(name)
+    assert sorted(os.listdir(".")) == ["model.json", "vocabulary.json", "weights.safetensors"]  # not another folder
+    build(Mlp).save(name)
+    assert load_words(tmp_path / "here").kind == "mlp"
+    assert os.listdir(tmp_path) == ["here"]
+
+
+def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(
+        ModelError, match=r"expected a new folder or a model to replace, got .*file' with other content"
+    ):
+        check_target(tmp_path / "file")
+    with pytest.raises(ModelError, match=r"expected a folder that can be written, got .*file' above .*model'"):
+        check_target(tmp_path / "file" / "deep" / "model")
+    with pytest.raises(ModelError, match=r"cannot write to '.*aaa.*': File name too long"):
+        check_target(tmp_path / ("a" * 300))
+    assert check_target(tmp_path / "new" / "model") == (tmp_path / "new" / "model").resolve()
+    assert os.listdir(tmp_path) == ["file"]  # looking changes nothing
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the one who runs the tests may write everywhere
+    with pytest.raises(ModelError, match=r"expected a folder that can be written, got .* above .*model'"):
+        check_target(tmp_path / "model")
+
+
 def edit(folder: Path, **changes: object) -> None:
     record = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps({**record, **changes}))
@@ -136,6 +194,7 @@ def test_missing_and_broken_files(saved: Path, tmp_path: Path) -> None:
         ({"labels": ["a", "b", "c"]}, r"expected weight 'last.(bias|weight)' of shape \(3.*\), got \(2"),
         ({"config": {"dim": 3}}, "expected config with dim, dropout, filters, .*, got dim"),
         ({"config": None}, "expected config with dim, .*, got None"),
+        ({"training": [1]}, r"expected training as an object in .*model.json, got \[1\]"),
         ({"kind": "lstm"}, "expected config with dim, dropout, max_length, units, got"),
     ],
 )
@@ -150,6 +209,9 @@ def test_broken_settings_and_weights(saved: Path) -> None:
     config = json.loads((saved / "model.json").read_text())["config"]
     edit(saved, config={**config, "dim": "wide"})
     with pytest.raises(ModelError, match=r"expected dim to be a whole number of at least 1, got 'wide'"):
+        load_words(saved)
+    edit(saved, config={**config, "widths": {"3": 1}})
+    with pytest.raises(ModelError, match=r"cannot load .*: expected widths of at least 1, got {'3': 1}"):
         load_words(saved)
     edit(saved, config={**config, "dim": 4})
     with pytest.raises(ModelError, match=r"expected weight '.*' of shape .*, got"):

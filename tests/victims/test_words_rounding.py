@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from lexproof.space import Space
 from lexproof.text import Text
@@ -59,6 +60,56 @@ def test_random_models_of_full_size_on_long_texts(name: str) -> None:
         victim.net.embedding.weight *= 0.2  # or the sum of 350 random words saturates every score
     text = Text.from_words([f"w{k}" for k in rng.integers(0, 2500, 350)])
     assert largest_difference(victim, text, rng, swaps=60) < victim.rounding / 3
+
+
+@pytest.mark.parametrize("scale", [1, 30, 1000])
+@pytest.mark.parametrize("name", FULL_SIZE)
+def test_ties_of_models_with_large_weights(name: str, scale: float) -> None:
+    """At a tie the softmax hides nothing: what moves the logits moves the margin by half as much."""
+    kind, settings = FULL_SIZE[name]
+    victim, rng = kind(WORDS, ["a", "b"], settings=settings, seed=3), np.random.default_rng(4)
+    victim.net.last.weight *= scale
+    text = Text.from_words([f"w{k}" for k in rng.integers(0, 2500, 150)])
+    space = Space(text, [[f"w{3 * k}" if word != f"w{3 * k}" else "w1"] for k, word in enumerate(text.words)])
+    bound, singles = victim.bind(space), space.singles()
+    worst = 0.0
+    for swap in range(0, len(singles), 30):
+        point = singles[swap : swap + 1]
+        (row,) = bound.rows(point.dense())
+        logits = victim.net(torch.tensor(row)[None], torch.tensor([len(row)]))[0]
+        victim.net.last.bias[1] += float(logits[0] - logits[1])
+        (changed,) = victim.score([(bound, singles)])
+        (full,) = victim.score([(bound, singles.dense())])
+        (alone,) = victim.score([(bound, point.dense())])
+        margins = [float(scores[1] - scores[0]) for scores in (changed[swap], full[swap], alone[0])]
+        assert max(map(abs, margins)) < 0.5
+        worst = max(worst, max(margins) - min(margins))
+    assert worst < victim.rounding / 4
+
+
+def test_rounding_is_the_least_for_usual_weights_and_grows_with_them() -> None:
+    weights = Lstm(WORDS, ["a", "b"], seed=1).net.state_dict()
+    found = []
+    for scale in (1, 1000, 100_000):
+        scaled = {name: w * scale if name.startswith("last") else w for name, w in weights.items()}
+        found.append(Lstm(WORDS, ["a", "b"], weights=scaled).rounding)
+    assert found[0] == 5e-5
+    assert 50 <= found[2] / found[1] <= 200
+    assert found == sorted(found)
+
+
+def test_rounding_knows_networks_that_forget_nothing() -> None:
+    """Recurrent weights so large that a difference in the last bit grows with every word."""
+    calm, wild = (Lstm(WORDS, ["a", "b"], seed=1) for _ in range(2))
+    wild.net.lstm.weight_hh_l0 *= 60
+    assert wild.rounding > 1e-2 > calm.rounding
+
+
+def test_logits_that_overflow_prove_nothing() -> None:
+    victim = Cnn(WORDS, ["a", "b"], seed=1)
+    victim.net.branches[0].convs[0].weight *= 1e30
+    victim.net.embedding.weight *= 1e30
+    assert victim.rounding == np.inf
 
 
 @pytest.mark.data

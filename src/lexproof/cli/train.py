@@ -18,6 +18,7 @@ from lexproof.data.named import find
 from lexproof.errors import InputError
 from lexproof.training import KINDS, train
 from lexproof.victims.base import Victim
+from lexproof.victims.folder import check_target
 
 
 class TrainingBar:
@@ -70,7 +71,7 @@ class TrainingBar:
 def train_command(**options: Any) -> None:
     """Train an mlp, cnn, lstm, bilstm or transformer classifier."""
     out: Path = options["out"]
-    if out.exists() and any(out.iterdir()) and not (options["overwrite"] and (out / "model.json").is_file()):
+    if check_target(out).exists() and any(out.iterdir()) and not options["overwrite"]:
         raise InputError(f"expected --out to be a new folder, got {out}; remove it or replace a model with --overwrite")
     chosen = {name: options[name] for name in ("epochs", "learning_rate", "batch_size") if options[name] is not None}
     chosen |= parse_settings(options["kind"], options["settings"])

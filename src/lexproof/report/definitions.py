@@ -13,7 +13,7 @@ DEFINITIONS: dict[str, str] = {
     "closed": "Share of texts whose minimum number of swaps is known exactly, or proven not to exist.",
     "minimum": "Mean minimum number of swaps over the texts that are broken; two numbers where some minima are open.",
     "share": "Mean share of the allowed texts that flip the label, drawn uniformly or counted completely.",
-    "queries": "Mean number of texts the classifier had to score for one answer; repeats answered from memory are left out.",
+    "queries": "Mean number of texts the classifier had to score for one answer; repeats are answered from memory.",
 }
 
 

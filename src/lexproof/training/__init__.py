@@ -9,7 +9,7 @@ Training writes nothing: an interrupted run leaves no half model behind.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,17 +81,19 @@ def _train_transformer(
     require("torch", "transformers", "training a transformer")
     from lexproof.training.transformer import Recipe, train_transformer
 
+    known_options(options, {"body", *(field.name for field in fields(Recipe))} - {"seed"})
     body = options.pop("body", None)
-    recipe = Recipe(**known_options(options, {field.name for field in fields(Recipe)} - {"seed"}), seed=seed)
+    if body is not None and not isinstance(body, str | Path):
+        raise InputError(f"expected body to be a folder or a name, got {body!r}")
+    recipe = Recipe(**options, seed=seed)
     return train_transformer(texts, gold, body=body, label_names=names, valid=valid, recipe=recipe, progress=progress)
 
 
-def known_options(options: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """The options, or UnknownName if there is one that nothing reads."""
+def known_options(options: Mapping[str, Any], known: Collection[str]) -> None:
+    """UnknownName if there is an option that nothing reads."""
     for name in options:
         if name not in known:
             raise UnknownName("training option", name, known)
-    return options
 
 
 def check_labelled(
@@ -105,6 +107,8 @@ def check_labelled(
             raise InputError(f"expected {name} texts, got none")
     if len(set(labels)) < 2:
         raise InputError(f"expected at least 2 classes to train on, got only label {labels[0]}")
+    if isinstance(names, str):
+        raise InputError(f"expected label names as a list, got the string {names!r}")
     classes = int(max(labels)) + 1 if names is None else len(names)
     for label in (*labels, *(valid[1] if valid else ())):
         if not 0 <= label < classes:

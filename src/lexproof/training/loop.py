@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,15 +61,22 @@ class Recipe:
     largest_norm: float = 5.0
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.type == "int" and type(value) is not int:
-                raise InputError(f"expected {field.name} to be a whole number, got {value!r}")
+        check_numbers(self)
         for name in ("epochs", "batch_size", "learning_rate", "patience", "largest_norm"):
             if not getattr(self, name) > 0:
                 raise InputError(f"expected {name} > 0, got {getattr(self, name)!r}")
         if not self.weight_decay >= 0:
             raise InputError(f"expected weight_decay >= 0, got {self.weight_decay!r}")
+
+
+def check_numbers(recipe: Any) -> None:
+    """InputError if a field of a dataclass that is declared as int or float holds anything else."""
+    for field in fields(recipe):
+        value = getattr(recipe, field.name)
+        if field.type == "int" and type(value) is not int:
+            raise InputError(f"expected {field.name} to be a whole number, got {value!r}")
+        if field.type == "float" and (not isinstance(value, Real) or isinstance(value, bool) or math.isinf(value)):
+            raise InputError(f"expected {field.name} to be a number, got {value!r}")
 
 
 def fit(net: nn.Module, task: Task, recipe: Recipe, *, seed: int, progress: Progress | None = None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ row.  The same seed on the same machine gives the same weights; the caller's ran
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ import numpy as np
 
 from lexproof.errors import InputError, ModelError, require
 from lexproof.text import Input
-from lexproof.training.loop import Progress
+from lexproof.training import Labelled, check_labelled
+from lexproof.training.loop import Progress, bucketed, check_numbers
 from lexproof.victims.transformer import Transformer
 from lexproof.victims.transformer_folder import is_offline, quiet
 
@@ -25,11 +26,7 @@ if TYPE_CHECKING:
 else:
     torch = require("torch", "transformers", "fine-tuning")
 
-Labelled = tuple[Sequence[Input], Sequence[int]]
-"""Texts and their labels."""
-
 _LARGEST_NORM = 1.0  # of a step's gradient
-_BUCKET = 50  # batches that are sorted by length together
 _NO_DECAY = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
 
 
@@ -46,9 +43,14 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         for name in ("epochs", "batch_size", "max_length", "learning_rate"):
-            if getattr(self, name) <= 0:
+            if not getattr(self, name) > 0:
                 raise InputError(f"expected {name} > 0, got {getattr(self, name)}")
+        if not self.weight_decay >= 0:
+            raise InputError(f"expected weight_decay >= 0, got {self.weight_decay!r}")
+        if not 0 <= self.warmup <= 1:
+            raise InputError(f"expected warmup in [0, 1], got {self.warmup!r}")
 
 
 def default_body() -> Path:
@@ -69,7 +71,7 @@ def train_transformer(
 ) -> Transformer:
     """Fine-tune a body (by default MiniLM) into a classifier; with `valid` the epoch that is best on it is kept."""
     recipe = recipe or Recipe()
-    classes = _check(texts, labels, label_names, valid)
+    classes = check_labelled(texts, labels, valid, label_names)
     names = tuple(label_names or map(str, range(classes)))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
@@ -77,27 +79,6 @@ def train_transformer(
         victim = Transformer.of(model, tokenizer, names, max_length=recipe.max_length, name="transformer")
         victim.training = _run(victim, texts, labels, valid, recipe, progress)
     return victim
-
-
-def _check(
-    texts: Sequence[Input],
-    labels: Sequence[int],
-    label_names: Sequence[str] | None,
-    valid: Labelled | None,
-) -> int:
-    """The number of classes, or InputError if nothing can be learned from these."""
-    for name, inputs, gold in (("training", texts, labels), ("validation", *(valid or ((), ())))):
-        if len(inputs) != len(gold):
-            raise InputError(f"expected as many {name} labels as texts, got {len(gold)} for {len(inputs)}")
-    if not len(texts):
-        raise InputError("expected training texts, got none")
-    if len(set(labels)) < 2:
-        raise InputError(f"expected at least 2 classes to train on, got only label {next(iter(labels))}")
-    classes = len(label_names) if label_names else max(labels) + 1
-    for label in (*labels, *(valid[1] if valid else ())):
-        if not 0 <= label < classes:
-            raise InputError(f"expected labels from 0 to {classes - 1}, got {label}")
-    return classes
 
 
 def _read_body(body: str | Path, classes: int) -> tuple[Any, Any]:
@@ -174,8 +155,8 @@ class _Loop:
         """One pass; returns the mean loss and leaves the model in evaluation mode."""
         self._victim.model.train()
         losses = []
-        for batch in _batches([len(row.ids) for row in self._rows], self._batch_size, self._rng):
-            losses.append(self._update(batch))
+        for batch in bucketed([len(row.ids) for row in self._rows], self._batch_size, self._rng):
+            losses.append(self._update(batch.tolist()))
             self._step += 1
             if self._progress:
                 self._progress.step(epoch, self._step, self._steps, losses[-1])
@@ -184,7 +165,7 @@ class _Loop:
 
     def _update(self, batch: list[int]) -> float:
         model = self._victim.model
-        logits = model(**self._victim.tensors([self._rows[b] for b in batch])).logits
+        logits = self._victim.run([self._rows[b] for b in batch])
         loss = torch.nn.functional.cross_entropy(logits, self._gold[batch])
         self._optimizer.zero_grad()
         torch.autograd.backward(loss)
@@ -207,14 +188,3 @@ def _optimizer(model: Any, recipe: Recipe, steps: int) -> tuple[torch.optim.Adam
         optimizer, lambda step: min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
     )
     return optimizer, schedule
-
-
-def _batches(lengths: Sequence[int], size: int, rng: np.random.Generator) -> Iterator[list[int]]:
-    """All rows once, in random order, but rows of similar length together."""
-    order = rng.permutation(len(lengths))
-    batches = []
-    for start in range(0, len(order), size * _BUCKET):
-        bucket = sorted(order[start : start + size * _BUCKET].tolist(), key=lambda b: lengths[b])
-        batches += [bucket[at : at + size] for at in range(0, len(bucket), size)]
-    for b in rng.permutation(len(batches)).tolist():
-        yield batches[b]

@@ -69,7 +69,7 @@ def train_words(
     victim_type: type[WordVictim] = registry.get("victims", kind)
     settings_names = {field.name for field in fields(victim_type.settings_type)}
     recipe_names = {field.name for field in fields(WordRecipe)}
-    known_options(dict(options), settings_names | recipe_names)
+    known_options(options, settings_names | recipe_names)
     chosen = {**DEFAULTS[kind], **options}
     recipe = WordRecipe(**{name: value for name, value in chosen.items() if name in recipe_names})
     given = None if vectors is None else _given(vectors)
@@ -91,7 +91,10 @@ def train_words(
 
 
 def _given(vectors: Vectors | Path | str) -> tuple[Sequence[str], Matrix]:
-    words, matrix = read_vectors(vectors) if isinstance(vectors, Path | str) else vectors
+    found = read_vectors(vectors) if isinstance(vectors, Path | str) else vectors
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise InputError(f"expected vectors as a file, or as words and an array, got {type(vectors).__name__}")
+    words, matrix = found
     matrix = np.asarray(matrix, np.float32)
     if matrix.ndim != 2 or len(words) != len(matrix) or not matrix.size or not np.isfinite(matrix).all():
         raise InputError(f"expected a finite vector for each of {len(words)} words, got an array {matrix.shape}")

@@ -37,7 +37,11 @@ class CnnSettings(WordSettings):
 
     def __post_init__(self) -> None:
         WordSettings.__post_init__(self)
-        if not self.widths or any(type(width) is not int or width < 1 for width in self.widths):
+        given: object = self.widths
+        if type(given) is int:  # one width may be given by itself
+            object.__setattr__(self, "widths", (given,))
+        is_tuple = isinstance(self.widths, tuple) and len(self.widths) > 0
+        if not is_tuple or any(type(width) is not int or width < 1 for width in self.widths):
             raise InputError(f"expected widths of at least 1, got {self.widths!r}")
         if self.pooling not in ("max", "flatten"):
             raise InputError(f"expected pooling to be 'max' or 'flatten', got {self.pooling!r}")
@@ -135,8 +139,7 @@ class CnnNet(WordNet):
     def _pool(self, tops: list[Tensor]) -> Tensor:
         """Logits from the last layer of each branch (B, filters, L) before its ReLU."""
         if not self.is_flat:
-            logits: Tensor = self.last(self.dropout(torch.cat([torch.relu(top.amax(2)) for top in tops], 1)))
-            return logits
+            return self.affine(self.last, self.dropout(torch.cat([torch.relu(top.amax(2)) for top in tops], 1)))
         fired = torch.stack([torch.relu(top).transpose(1, 2) for top in tops], 1)  # (B, branch, L, filters)
         weights = self._weights()[:, : fired.shape[2]].flatten(0, 2)  # places that no text here reaches are left out
         return torch.addmm(self.last.bias, self.dropout(fired).flatten(1), weights)
@@ -151,8 +154,7 @@ class CnnNet(WordNet):
         if self.training:
             return super().forward(ids, lengths)
         if self.shallow is not None:
-            logits: Tensor = self.last(self.shallow.features(ids, lengths))
-            return logits
+            return self.affine(self.last, self.shallow.features(ids, lengths))
         return self._pool([branch.looked_up(ids, lengths)[-1] for branch in self.parts])
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> _State | ShallowState:
@@ -172,8 +174,7 @@ class CnnNet(WordNet):
         """Logits after single swaps, by the slabs they change."""
         if isinstance(state, ShallowState):
             assert self.shallow is not None
-            logits: Tensor = self.last(self.shallow.edit(state, rows, positions, ids))
-            return logits
+            return self.affine(self.last, self.shallow.edit(state, rows, positions, ids))
         old_ids = state.ids[rows, positions]
         slabs = []
         for branch, layers in zip(self.parts, state.layers, strict=True):
@@ -187,8 +188,7 @@ class CnnNet(WordNet):
         for slab, before, after in zip(slabs, state.before, state.after, strict=True):
             rest = torch.maximum(_at(before, rows, slab.start), _at(after, rows, slab.start + slab.new.shape[1]))
             features.append(torch.maximum(rest, slab.new.amax(1)))  # rest is never negative, so this is after the ReLU
-        logits: Tensor = self.last(torch.cat(features, 1))
-        return logits
+        return self.affine(self.last, torch.cat(features, 1))
 
     def _pool_flat(self, state: _State, rows: Tensor, slabs: list[_Slab]) -> Tensor:
         logits = state.logits[rows]

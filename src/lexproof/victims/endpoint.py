@@ -15,6 +15,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import threading
 import time
 import weakref
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from lexproof.errors import InputError, ModelError
 from lexproof.points import FloatArray
 from lexproof.text import Input
 from lexproof.victims.base import Victim, check_scores
+
+_IN_TARGETS = "!#$%&'()*+,/:;=?@[]~"  # what may stand in a path or query as it is; what is encoded already stays so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +87,8 @@ class Endpoint(Victim):
             raise InputError(f"expected at least 2 distinct labels, got {list(labels)}")
         if batch_size < 1:
             raise InputError(f"expected batch_size >= 1, got {batch_size}")
-        if token_env is not None and not os.environ.get(token_env):
-            raise InputError(f"expected a token in the environment variable {token_env}, got nothing; set it")
+        if token_env is not None:
+            _token(token_env)
         self.labels = tuple(labels)
         self.rounding = rounding
         self.batch_size = batch_size
@@ -136,17 +139,19 @@ class _Channel:
     """Posts JSON to one address over a connection that is kept open."""
 
     def __init__(self, url: str, headers: dict[str, str], token_env: str | None, politeness: Politeness) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
-            raise InputError(f"expected an address such as http://localhost:8000/predict, got {url!r}")
+        parts = _parts(url)
         if parts.username or parts.password:
             raise InputError("expected no password in the address; send it with headers or token_env")
         self.url = url
         self.shown = f"{parts.scheme}://{parts.netloc}{parts.path}"  # a query may hold a secret
-        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._target = quote(target, safe=_IN_TARGETS)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname, parts.port, timeout=politeness.timeout)
+        self._connection = kind(parts.hostname or "", parts.port, timeout=politeness.timeout)
         weakref.finalize(self, self._connection.close)
+        for header, value in headers.items():
+            if not (f"{header}{value}".isascii() and f"{header}{value}".isprintable()):
+                raise InputError(f"expected headers of printable ASCII characters, got others in {header!r}")
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", **headers}
         self._token_env = token_env
         self._politeness = politeness
@@ -190,7 +195,7 @@ class _Channel:
             self._earliest = time.monotonic() + 1 / self._politeness.requests_per_second
         headers = dict(self._headers)
         if self._token_env is not None:
-            headers["Authorization"] = f"Bearer {os.environ.get(self._token_env, '')}"
+            headers["Authorization"] = f"Bearer {_token(self._token_env)}"
         self._connection.request("POST", self._target, body, headers)
         response = self._connection.getresponse()
         return response.status, _retry_after(response.getheader("Retry-After")), response.read()
@@ -204,11 +209,32 @@ class _Channel:
             ) from error
 
 
-def _has_port(parts: SplitResult) -> bool:
+def _parts(url: str) -> SplitResult:
+    """The parts of an address, or InputError; a host name must be one that can be looked up."""
     try:
-        return parts.port is None or parts.port > 0
-    except ValueError:  # not a number, or too large
-        return False
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna")
+        is_usable = parts.scheme in ("http", "https") and host and (parts.port is None or parts.port > 0)
+    except ValueError:  # brackets, a port or a host name that cannot be
+        is_usable = False
+    if not is_usable or not url.isprintable() or " " in parts.netloc:
+        shown = re.sub(
+            "//.*@", "//…@", url.partition("?")[0]
+        )  # neither a password nor a query, which may hold a secret
+        raise InputError(f"expected an address such as http://localhost:8000/predict, got {shown!r}")
+    return parts
+
+
+def _token(variable: str) -> str:
+    """The token in an environment variable; no message shows it."""
+    token = os.environ.get(variable, "").strip()
+    if not token:
+        raise InputError(f"expected a token in the environment variable {variable}, got nothing; set it")
+    if not (token.isascii() and token.isprintable()):
+        raise InputError(
+            f"expected a token of printable ASCII characters in the environment variable {variable}, got others in it"
+        )
+    return token
 
 
 def _describe(error: OSError | http.client.HTTPException, timeout: float) -> str:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 WORD_KINDS = ("mlp", "cnn", "lstm", "bilstm")
-_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib")
+PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".ckpt", ".dill", ".npy", ".msgpack", ".h5")
+"""Ends of names of files that may run code when they are read, or that are no safetensors at any rate."""
 
 
 def save_words(victim: WordVictim, folder: Path | str, *, half: bool = False) -> None:
@@ -52,23 +53,59 @@ def save_words(victim: WordVictim, folder: Path | str, *, half: bool = False) ->
         safetensors.save_file(weights, temporary / "weights.safetensors")
 
 
+def check_target(folder: Path | str) -> Path:
+    """Where a model can be written, as a full path; ModelError if something else is there or it cannot be written."""
+    try:
+        folder = Path(folder).resolve()
+        is_other = folder.is_file() or (folder.is_dir() and any(folder.iterdir()))
+        if is_other and not (folder / "model.json").is_file():
+            raise ModelError(f"expected a new folder or a model to replace, got {str(folder)!r} with other content")
+        above = next(path for path in (folder, *folder.parents) if path.exists())
+    except OSError as error:
+        raise ModelError(f"cannot write to {str(folder)!r}: {error.strerror}") from error
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise ModelError(f"expected a folder that can be written, got {str(above)!r} above {str(folder)!r}")
+    return folder
+
+
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """A new folder to write a model into, which takes the place of `folder` when done and vanishes if interrupted."""
-    if folder.exists() and not (folder / "model.json").exists() and (folder.is_file() or any(folder.iterdir())):
-        raise ModelError(f"expected a new folder or a model to replace, got {str(folder)!r} with other content")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.parent / f".{folder.name}.{os.getpid()}.new"
-    old = folder.parent / f".{folder.name}.{os.getpid()}.old"
+    """A new folder to write a model into, which takes the place of `folder` when done and vanishes if interrupted.
+
+    An older model stays until the new one is complete.  A folder that is there and empty is filled, not replaced: it
+    may be the one that the user is in.
+    """
+    folder = check_target(folder)
+    is_empty = folder.is_dir() and not any(folder.iterdir())
+    above = folder if is_empty else folder.parent
+    above.mkdir(parents=True, exist_ok=True)
+    temporary, old = (above / f".{folder.name}.{os.getpid()}.{kind}" for kind in ("new", "old"))
     temporary.mkdir()
     try:
         yield temporary
+        if is_empty:
+            _fill(folder, temporary)
+            return
         if folder.exists():
             folder.rename(old)
         temporary.rename(folder)
     finally:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _fill(folder: Path, complete: Path) -> None:
+    """Move the files of a model into an empty folder, model.json last: without it the folder is no model."""
+    names = sorted((path.name for path in complete.iterdir()), key=lambda name: (name == "model.json", name))
+    try:
+        for name in names:
+            (complete / name).rename(folder / name)
+    except BaseException:
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        raise
 
 
 def load_words(folder: Path | str) -> WordVictim:
@@ -78,11 +115,10 @@ def load_words(folder: Path | str) -> WordVictim:
     record = _read_json(folder / "model.json", dict)
     if record.get("format") != FORMAT:
         raise ModelError(f"expected format {FORMAT} in {_name(folder)}/model.json, got {record.get('format')!r}")
-    kind, labels = record.get("kind"), record.get("labels")
+    kind = record.get("kind")
     if kind not in WORD_KINDS:
         raise ModelError(f"expected kind {', '.join(WORD_KINDS)} in {_name(folder)}/model.json, got {kind!r}")
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise ModelError(f"expected labels as a list of strings in {_name(folder)}/model.json, got {labels!r}")
+    labels, training = labels_and_training(record, folder)
     require("torch", "torch", "a word model")
     victim_type: type[WordVictim] = registry.get("victims", kind)
     words = _read_json(folder / "vocabulary.json", list)
@@ -94,11 +130,21 @@ def load_words(folder: Path | str) -> WordVictim:
             labels,
             settings=_settings(victim_type.settings_type, record.get("config")),
             weights=_read_weights(folder / "weights.safetensors"),
-            training=record.get("training"),
+            training=training,
             name=folder.name,
         )
     except InputError as error:
         raise ModelError(f"cannot load {_name(folder)}: {error}") from error
+
+
+def labels_and_training(record: Mapping[str, Any], folder: Path) -> tuple[list[str], dict[str, Any]]:
+    """The label names of a model.json and what training recorded, or ModelError if they are damaged."""
+    labels, training = record.get("labels"), record.get("training", {})
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise ModelError(f"expected labels as a list of strings in {_name(folder)}/model.json, got {labels!r}")
+    if not isinstance(training, dict):
+        raise ModelError(f"expected training as an object in {_name(folder)}/model.json, got {training!r}")
+    return labels, training
 
 
 def _name(path: Path) -> str:
@@ -107,12 +153,12 @@ def _name(path: Path) -> str:
 
 def _refuse_pickles(folder: Path) -> None:
     if folder.is_file():
-        what = "a pickle, which could run code" if folder.suffix in _PICKLES else "a file"
+        what = "a pickle, which could run code" if folder.suffix.lower() in PICKLES else "a file"
         raise ModelError(f"expected a model folder with weights.safetensors, got {what}: {_name(folder)}")
     if not folder.is_dir():
         raise ModelError(f"expected a model folder, got {_name(folder)}, which does not exist")
     if not (folder / "weights.safetensors").exists():
-        pickles = sorted(path.name for path in folder.iterdir() if path.suffix in _PICKLES)
+        pickles = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in PICKLES)
         if pickles:
             raise ModelError(
                 f"expected weights.safetensors in {_name(folder)}, got {pickles[0]}; a pickle could run code: convert"

@@ -26,8 +26,8 @@ from typing import Any
 from lexproof.errors import ModelError, require
 from lexproof.victims.base import Victim, check_scores
 from lexproof.victims.blackbox import BlackBox, import_function, is_function_spec
+from lexproof.victims.folder import PICKLES
 
-_PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".ckpt", ".dill", ".npy")
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
@@ -51,7 +51,7 @@ def load(spec: str | Path, *, labels: Sequence[str] | None = None, **settings: A
         return _load_endpoint(text, labels, settings)
     if is_function_spec(text):
         return victim_of(import_function(text), text, labels, **settings)
-    if path.suffix.lower() in _PICKLES or not _HUB_NAME.fullmatch(text):
+    if path.suffix.lower() in PICKLES or not _HUB_NAME.fullmatch(text):
         raise ModelError(f"expected a model, got {text!r}, which is not there; {_what_works()}")
     try:
         return _load_transformer(text, labels, settings)
@@ -113,7 +113,7 @@ def _load_folder(folder: Path, labels: Sequence[str] | None, settings: dict[str,
             return _relabelled(load_words(folder), labels)
     elif not (folder / "config.json").is_file():
         names = sorted(path.name for path in folder.iterdir())
-        refused = next((name for name in names if Path(name).suffix.lower() in _PICKLES), None)
+        refused = next((name for name in names if Path(name).suffix.lower() in PICKLES), None)
         if refused:
             raise ModelError(_refusal(str(folder / refused)))
         raise ModelError(
@@ -154,7 +154,7 @@ def _load_endpoint(url: str, labels: Sequence[str] | None, settings: dict[str, A
 
 def _refuse_file(path: Path) -> None:
     """A single file is never a model here; say why, and what would work."""
-    if path.suffix.lower() in _PICKLES or _is_pickle(path):
+    if path.suffix.lower() in PICKLES or _is_pickle(path):
         raise ModelError(_refusal(str(path)))
     if path.suffix == ".py":
         raise ModelError(f"expected a function name too, got {str(path)!r}; write {path.name}:function")

@@ -104,8 +104,7 @@ class LstmNet(WordNet):
     def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         """Logits of word vectors."""
         states, _ = self.lstm(self.dropout(embedded))
-        logits: Tensor = self.last(self.dropout(states[torch.arange(len(states)), lengths - 1]))
-        return logits
+        return self.affine(self.last, self.dropout(states[torch.arange(len(states)), lengths - 1]))
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, _Trace]:
         """All states of each text."""
@@ -115,8 +114,7 @@ class LstmNet(WordNet):
         """Logits after single swaps, replayed from the swap on."""
         _, trace = state
         replay = _replay(self.lstm, trace, rows, positions, _input(self.lstm, self.embedding(ids)))
-        logits: Tensor = self.last(replay.last)
-        return logits
+        return self.affine(self.last, replay.last)
 
 
 class _BothWays(NamedTuple):
@@ -143,8 +141,7 @@ class BiLstmNet(WordNet):
             lstm(vectors)[0].masked_fill(outside, -torch.inf).amax(1)
             for lstm, vectors in ((self.ahead, embedded), (self.back, _reversed(embedded, lengths)))
         ]
-        logits: Tensor = self.last(self.dropout(torch.cat(largest, 1)))
-        return logits
+        return self.affine(self.last, self.dropout(torch.cat(largest, 1)))
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> _BothWays:
         """All states of each text in both directions, and their running maxima."""
@@ -163,8 +160,7 @@ class BiLstmNet(WordNet):
             torch.maximum(state.largest_ahead[rows, positions], ahead.largest),
             torch.maximum(state.largest_back[rows, from_end], back.largest),
         )
-        logits: Tensor = self.last(torch.cat(largest, 1))
-        return logits
+        return self.affine(self.last, torch.cat(largest, 1))
 
 
 def _reversed(embedded: Tensor, lengths: Tensor) -> Tensor:

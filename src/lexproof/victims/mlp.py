@@ -5,6 +5,9 @@ positions after the end of the text contribute nothing.  With `pooling="mean"` i
 
 Either way the first layer is additive over positions, so a swap costs one column of it:
     z' = z + W_t (e_new - e_old).
+
+Outside training everything after the word vectors is computed in float64: the sum over a long text would otherwise be
+off by more than the rounding that is stated, and the layers are small enough for it.
 """
 
 from __future__ import annotations
@@ -55,17 +58,20 @@ class MlpNet(WordNet):
         self.bias = nn.Parameter(start.bias.detach().clone())
         self.last = nn.Linear(settings.hidden, classes)
 
+    def _wide(self, tensor: Tensor) -> Tensor:
+        return tensor if self.training else tensor.double()
+
     def _hidden(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+        embedded = self._wide(embedded)
         if not self.is_flat:
             embedded = embedded.sum(1, keepdim=True) / lengths[:, None, None]
         places = embedded.shape[1]  # the rest of the places is after the end of every text here
-        return torch.addmm(self.bias, embedded.flatten(1), self.first[:places].flatten(0, 1))
+        return torch.addmm(self._wide(self.bias), embedded.flatten(1), self._wide(self.first[:places].flatten(0, 1)))
 
     def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         """Logits of word vectors."""
         hidden = torch.relu(self._hidden(self.dropout(embedded), lengths))
-        logits: Tensor = self.last(self.dropout(hidden))
-        return logits
+        return self.affine(self.last, self.dropout(hidden))
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> _State:
         """The hidden layer of each text."""
@@ -73,14 +79,14 @@ class MlpNet(WordNet):
 
     def swap(self, state: _State, rows: Tensor, positions: Tensor, ids: Tensor) -> Tensor:
         """Logits after single swaps, by the change of the first layer."""
-        change = self.embedding(ids) - self.embedding(state.ids[rows, positions])  # (B, dim)
+        # in float64 a difference of two float32 vectors is all but exact
+        change = self._wide(self.embedding(ids)) - self.embedding(state.ids[rows, positions])  # (B, dim)
         if self.is_flat:
             columns = self.first.flatten(1).index_select(0, positions).view(len(ids), *self.first.shape[1:])
-            moved = columns.mul_(change[:, :, None]).sum(1)
+            moved = (columns * change[:, :, None]).sum(1)
         else:
-            moved = change @ self.first[0] / state.lengths[rows, None]
-        logits: Tensor = self.last(torch.relu(state.hidden[rows] + moved))
-        return logits
+            moved = change @ self._wide(self.first[0]) / state.lengths[rows, None]
+        return self.affine(self.last, torch.relu(state.hidden[rows] + moved))
 
 
 class Mlp(WordVictim):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from types import CodeType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,7 +58,7 @@ class Sklearn(Victim):
     def fingerprint(self) -> str:
         """Hash of the labels and of every array and setting of the steps, as far as they can be seen."""
         digest = hashlib.sha256(json.dumps([self.kind, self.labels, self.method]).encode())
-        _hash_into(digest, self.pipeline, depth=0)
+        _Hasher(digest).feed(self.pipeline)
         return digest.hexdigest()[:16]
 
 
@@ -82,21 +84,89 @@ def _name_of(pipeline: Any) -> str:
     return "+".join(type(step).__name__ for _, step in steps) if steps else type(pipeline).__name__
 
 
-def _hash_into(digest: Any, value: Any, depth: int) -> None:
-    """Feed what determines an estimator's answers: its arrays, numbers, strings and containers of these."""
-    if depth > 6:
-        return
-    digest.update(type(value).__name__.encode())
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        digest.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, str | int | float | bool | None):
-        digest.update(repr(value).encode())
-    elif isinstance(value, dict):
-        for key in sorted(value, key=str):
-            digest.update(str(key).encode())
-            _hash_into(digest, value[key], depth + 1)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _hash_into(digest, item, depth + 1)
-    elif hasattr(value, "__dict__"):
-        _hash_into(digest, vars(value), depth + 1)
+class _Hasher:
+    """Feeds what determines an estimator's answers: its settings, arrays, numbers, strings and containers of these.
+
+    Equal in any process: neither addresses nor the order of sets go in.
+    """
+
+    def __init__(self, digest: Any) -> None:
+        self._digest = digest
+        self._inside: list[int] = []  # ids of the objects that hold the one being fed
+
+    def feed(self, value: Any) -> None:
+        """Add a value and all that it holds."""
+        self._say(f"{type(value).__module__}.{type(value).__qualname__}")
+        if value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
+            self._say(repr(value))
+        elif id(value) in self._inside:  # an object that holds itself
+            self._say(f"up {len(self._inside) - self._inside.index(id(value))}")
+        else:
+            self._inside.append(id(value))
+            self._feed_parts(value)
+            self._inside.pop()
+
+    def _say(self, text: str) -> None:
+        written = text.encode("utf-8", "surrogatepass")
+        self._digest.update(b"%d:" % len(written) + written)
+
+    def _feed_parts(self, value: Any) -> None:
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            self._say(f"{value.dtype.descr} {value.shape}")
+            self._digest.update(np.ascontiguousarray(value).tobytes())
+        elif type(value) is dict:
+            self._feed_all(sorted(value.items(), key=lambda item: repr(item[0])))
+        elif isinstance(value, set | frozenset):
+            self._feed_all(sorted(value, key=repr))
+        elif isinstance(value, np.ndarray):
+            self._feed_all(value.tolist())
+        elif type(value) in (list, tuple):
+            self._feed_all(value)
+        elif inspect.isroutine(value) or inspect.isclass(value):
+            self._feed_function(value)
+        else:
+            self._feed_all(_state(value))
+
+    def _feed_all(self, items: Sequence[Any]) -> None:
+        self._say(str(len(items)))
+        for item in items:
+            self.feed(item)
+
+    def _feed_function(self, value: Any) -> None:
+        """By its name, and by its code if there is any: a tokenizer, for instance, may be given to a vectorizer."""
+        self._say(f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}")
+        if not inspect.ismodule(owner := getattr(value, "__self__", None)):
+            self.feed(owner)
+        if isinstance(code := getattr(value, "__code__", None), CodeType):
+            self._feed_code(code)
+            self._feed_all([value.__defaults__, value.__kwdefaults__])
+            self._feed_all([cell.cell_contents for cell in value.__closure__ or ()])
+
+    def _feed_code(self, code: CodeType) -> None:
+        self._feed_all([code.co_code, code.co_names])
+        for item in code.co_consts:
+            if isinstance(item, CodeType):
+                self._feed_code(item)
+            else:
+                self.feed(item)
+
+
+def _state(value: Any) -> list[Any]:
+    """What an object, be it one without attributes such as a tree, says of itself to be copied."""
+    try:
+        reduced = value.__reduce_ex__(2)
+    except TypeError:  # cannot be copied, like a lock
+        return []
+    if isinstance(reduced, str):
+        return [reduced]
+    parts = [list(part) if isinstance(part, Iterator) else part for part in reduced]
+    return [_without_addresses(part) if type(part) is dict else part for part in parts]
+
+
+def _without_addresses(attributes: dict[Any, Any]) -> dict[Any, Any]:
+    """Without what scikit-learn remembers by address, such as `_stop_words_id`, and its own version."""
+    return {
+        name: part
+        for name, part in attributes.items()
+        if not (str(name).startswith("_") and str(name).endswith("_id")) and name != "_sklearn_version"
+    }

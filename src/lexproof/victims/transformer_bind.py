@@ -5,8 +5,9 @@ Guarantee: the ids of a point equal the tokenizer's ids of its text, special tok
 A text is cut into *units* at the last space of each gap, so that a unit carries its own leading space (byte-level and
 Unigram tokenizers see it) and words joined without a space stay in one unit.  Tokenizers that split at spaces give
 the text the concatenation of its units' ids.  Whether this one does is checked for each space: that it splits at every
-kind of boundary between two units, that every substitute between its neighbors has the ids it has alone, and that some
-whole texts come out right.  A space that fails is rendered to strings instead: slower, never wrong.
+kind of boundary between two units, that none of its added tokens can reach over one, that every substitute between its
+neighbors has the ids it has alone, and that some whole texts come out right.  A space that fails is rendered to strings
+instead: slower, never wrong.
 
 A masked word is written as the tokenizer's mask token (or its unknown token); a deleted one as `Space.text` does.
 """
@@ -121,6 +122,8 @@ class UnitBound(Bound):
     def _is_local(self) -> bool:
         if any(word != word.strip() or not word for words in self._words for word in words):
             return False
+        if self._encoder.reaches_back and any(unit.gaps[-1][-1:].isspace() for unit in self._units[:-1]):
+            return False  # an added token at the start of a unit would swallow the end of the unit before it
         if not self._encoder.are_joined(list(self._windows())):
             return False
         versions = [self._versions(unit) for unit in self._units]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any, NamedTuple
 
-from lexproof.errors import InputError, ModelError
+from lexproof.errors import ModelError
 from lexproof.space import MASK
 from lexproof.text import Input
 
@@ -87,6 +87,8 @@ class Encoder:
             raise ModelError(
                 f"expected a fast tokenizer, got {type(tokenizer).__name__}; save the model with a tokenizer.json"
             )
+        if type(max_length) is not int:
+            raise ModelError(f"expected max_length as a whole number, got {max_length!r}")
         special = tokenizer.num_special_tokens_to_add(pair=True)
         if max_length <= special:
             raise ModelError(f"expected max_length > {special} (its special tokens), got {max_length}")
@@ -95,8 +97,20 @@ class Encoder:
         self.mask: str = tokenizer.mask_token or tokenizer.unk_token or MASK
         self._single = Frame.of(self._encodings(["a b"], special=True)[0], 1)
         self._pair = Frame.of(self._encodings([("a b", "a b")], special=True)[0], 2)
+        added = tokenizer.added_tokens_decoder.values()
+        self._is_local = not any(token.rstrip or self._has_space(token) for token in added)
+        self.reaches_back = any(token.lstrip for token in added)
         self._runs: dict[str, tuple[int, ...]] = {}
         self._boundaries: dict[tuple[str, str], bool] = {}
+
+    def _has_space(self, token: Any) -> bool:
+        """Whether white space, or what the tokenizer writes for it, is in an added token as it is looked for."""
+        normalizer = self.tokenizer.backend_tokenizer.normalizer
+        forms, spaces = [token.content], {"▁"}
+        if normalizer is not None:
+            spaces |= set(normalizer.normalize_str(" "))
+            forms += [normalizer.normalize_str(token.content)] if token.normalized else []
+        return any(c.isspace() or c in spaces for form in forms for c in form)
 
     def _encodings(self, inputs: Sequence[Input], *, special: bool, limit: int | None = None) -> list[Any]:
         if not inputs:
@@ -107,7 +121,7 @@ class Encoder:
                 list(inputs), add_special_tokens=special, truncation=truncation, max_length=limit, verbose=False
             )
         except TypeError as error:
-            raise InputError("expected texts that UTF-8 can write, got a lone surrogate or no string at all") from error
+            raise ModelError("expected texts that UTF-8 can write, got a lone surrogate or no string at all") from error
         return list(found.encodings)
 
     def _row(self, row: Row) -> Row:
@@ -143,8 +157,12 @@ class Encoder:
         return [self._runs[string] for string in strings]
 
     def can_assemble(self, *, pair: bool) -> bool:
-        """Whether `assemble` knows the special tokens."""
-        return (self._pair if pair else self._single) is not None
+        """Whether `assemble` knows the special tokens, and no added token can arise from two words and their space.
+
+        Added tokens are found before the text is split.  One with white space in it, or one that swallows what
+        follows it, joins words that no check of a word between its neighbors may ever see together.
+        """
+        return self._is_local and (self._pair if pair else self._single) is not None
 
     def assemble(self, sequences: Sequence[Sequence[int]]) -> Row:
         """The sequences' ids truncated and framed as the tokenizer does it."""

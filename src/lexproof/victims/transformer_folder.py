@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from lexproof.errors import ModelError, require
-from lexproof.victims.folder import FORMAT, replacing
+from lexproof.victims.folder import FORMAT, PICKLES, labels_and_training, replacing
 
 _UNSET_LIMIT = 1_000_000  # tokenizers that know no limit store a huge number
-_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".msgpack", ".h5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +34,17 @@ def length_limit(parts: Parts) -> int:
     known = [parts.tokenizer.model_max_length]
     positions = getattr(parts.model.config, "max_position_embeddings", None)
     if positions:
-        # models of the RoBERTa family count positions from padding_idx + 1
-        offset = (parts.model.config.pad_token_id or 0) + 1 if "roberta" in parts.model.config.model_type else 0
-        known.append(positions - offset)
+        known.append(positions - _first_position(parts.model))
     usable = [limit for limit in known if limit < _UNSET_LIMIT]
     return min(usable) if usable else 512
+
+
+def _first_position(model: Any) -> int:
+    """Where positions are counted from: models of the RoBERTa family leave out those up to the padding token's id."""
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return int(module.padding_idx) + 1
+    return 0
 
 
 def read_parts(source: str | Path) -> Parts:
@@ -66,9 +71,21 @@ def read_parts(source: str | Path) -> Parts:
             f"expected a trained classifier in {str(source)!r}, got no weights for {missing}; fine-tune it first"
         )
     names = model.config.id2label
-    labels = recorded.get("labels") or [str(names[k]) for k in range(model.config.num_labels)]
-    max_length = recorded.get("config", {}).get("max_length")
-    return Parts(model, tokenizer, tuple(labels), max_length, recorded.get("training", {}))
+    if not recorded:
+        labels = tuple(str(names.get(k, k)) for k in range(model.config.num_labels))
+        return Parts(model, tokenizer, labels, None, {})
+    found, training = labels_and_training(recorded, folder)
+    return Parts(model, tokenizer, tuple(found), _max_length(recorded, folder), training)
+
+
+def _max_length(recorded: Mapping[str, Any], folder: Path) -> int | None:
+    config = recorded.get("config")
+    if not isinstance(config, dict):
+        raise ModelError(f"expected config as an object in {str(folder / 'model.json')!r}, got {config!r}")
+    found = config.get("max_length")
+    if found is not None and (type(found) is not int or found < 1):
+        raise ModelError(f"expected max_length as a whole number in {str(folder / 'model.json')!r}, got {found!r}")
+    return found
 
 
 def is_offline() -> bool:
@@ -91,7 +108,7 @@ def _check_folder(folder: Path) -> dict[str, Any]:
             f"expected config.json in {str(folder)!r}, got {', '.join(sorted(names)) or 'an empty folder'}"
         )
     if not any(name.startswith("model") and ".safetensors" in name for name in names):
-        pickles = sorted(name for name in names if name.endswith(_PICKLES))
+        pickles = sorted(name for name in names if Path(name).suffix.lower() in PICKLES)
         if pickles:
             raise ModelError(
                 f"expected weights as safetensors in {str(folder)!r}, got {pickles[0]}, which is refused because a "
@@ -108,6 +125,8 @@ def _check_folder(folder: Path) -> dict[str, Any]:
         raise ModelError(
             f"expected format {FORMAT} in {str(folder / 'model.json')!r}; was it written by a newer version?"
         )
+    labels_and_training(recorded, folder)  # before the weights, which take longer
+    _max_length(recorded, folder)
     return recorded
 
 

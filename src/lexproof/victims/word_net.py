@@ -37,6 +37,7 @@ class WordNet(nn.Module, ABC):
         super().__init__()
         self.embedding = nn.Embedding(words, settings.dim, padding_idx=PAD)  # the vector of <pad> is and stays 0
         self.dropout = nn.Dropout(settings.dropout)
+        self.max_length = settings.max_length
 
     @abstractmethod
     def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
@@ -49,6 +50,13 @@ class WordNet(nn.Module, ABC):
     @abstractmethod
     def swap(self, state: Any, rows: Tensor, positions: Tensor, ids: Tensor) -> Tensor:
         """Logits (B, classes) of text `rows[b]` with token `positions[b]` set to `ids[b]`; exact up to rounding."""
+
+    def affine(self, layer: nn.Linear, features: Tensor) -> Tensor:
+        """The last layer; outside training in float64, so that large weights do not add to the error of a feature."""
+        if self.training:
+            logits: Tensor = layer(features)
+            return logits
+        return nn.functional.linear(features.double(), layer.weight.double(), layer.bias.double())
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Logits (B, classes) of ids (B, L) padded with 0."""
