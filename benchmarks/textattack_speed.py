@@ -62,7 +62,8 @@ def textattack_side(victim, table):
             with torch.inference_mode():
                 for chosen, ids, lengths in rows.batches(10**9):
                     embedded = victim.net.embedding(torch.from_numpy(ids))
-                    scores[chosen] = torch.softmax(victim.net.logits(embedded, torch.from_numpy(lengths)), 1)
+                    logits = victim.net.logits(embedded, torch.from_numpy(lengths))
+                    scores[chosen] = torch.softmax(logits.float(), 1)
             clock[0] += time.perf_counter() - begun
             return scores
 
