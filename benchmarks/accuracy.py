@@ -43,7 +43,9 @@ MODELS: dict[str, tuple[str, str, bool, dict[str, Any], float]] = {
     "agnews-cnn": ("agnews", "cnn", True, {}, 0.0),
     "snli-bilstm": ("snli", "bilstm", True, {}, 0.0),
     "mr-minilm": ("mr", "transformer", False, {"max_length": 64}, 0.82),
+    "imdb-bilstm": ("imdb", "bilstm", True, {"epochs": 3}, 0.0),
     "agnews-minilm": ("agnews", "transformer", False, {"epochs": 2, "max_length": 96}, 0.88),
+    "imdb-minilm": ("imdb", "transformer", False, {"epochs": 1, "max_length": 64}, 0.0),
 }
 
 
@@ -58,6 +60,11 @@ def read(name: str, split: str) -> tuple[list[Input], list[int]] | None:
             texts.append(row["text"] if "text" in row else (row["premise"], row["hypothesis"]))
             labels.append(row["label"])
     return texts, labels
+
+
+def draw(texts: list[Input], labels: list[int], count: int | None, seed: int) -> tuple[list[Input], list[int]]:
+    chosen = np.random.default_rng(seed).permutation(len(texts))[: count or len(texts)]
+    return (texts, labels) if count is None else ([texts[i] for i in chosen], [labels[i] for i in chosen])
 
 
 class Printer:
@@ -80,6 +87,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--texts", type=int, help="train on so many texts, drawn by the seed [default: all]")
+    parser.add_argument("--test-texts", type=int, help="test on so many texts, drawn by the seed [default: all]")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=JSON", help="training option")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -89,6 +98,7 @@ def main() -> None:
         data, kind, has_vectors, own, least = MODELS[name]
         print(name, flush=True)
         train_set, valid, test = (read(data, split) for split in ("train", "dev", "test"))
+        train_set, test = draw(*train_set, options.texts, options.seed), draw(*test, options.test_texts, options.seed)
         begun = time.perf_counter()
         victim = train(
             kind,

@@ -6,7 +6,7 @@ import pytest
 from lexproof.engine import Engine, Limits, Outcome, Task
 from lexproof.errors import ModelError
 from lexproof.goal import Goal
-from lexproof.points import MASKED, AsText, FloatArray, Fresh, Sensitivity, Swaps
+from lexproof.points import MASKED, AsText, FirstOrder, FloatArray, Fresh, Sensitivity, Swaps
 from lexproof.search import Search, Spent
 from lexproof.space import Space
 from lexproof.text import Input
@@ -92,13 +92,19 @@ class Sloped(Additive):
         self.asked.extend(bound.space.render(request.points))
         return np.ones(request.points.shape)
 
+    def first_order(self, bound: Bound, request: FirstOrder) -> FloatArray:
+        self.asked.extend(bound.space.render(request.points))
+        return np.ones((len(request.points), len(bound.space.singles())))
+
 
 @pytest.mark.parametrize("budget", range(1, 6))
-def test_gradients_are_paid_for(budget: int) -> None:
+@pytest.mark.parametrize(("kind", "columns"), [(Sensitivity, 4), (FirstOrder, 6)])
+def test_gradients_are_paid_for(budget: int, kind: type[Sensitivity | FirstOrder], columns: int) -> None:
     def search() -> Search[str]:
         for rows in (1, 2):
             yield SPACE.points(rows, 2 * rows)
-            yield Sensitivity(SPACE.points(0, rows), 1)
+            found = yield kind(SPACE.points(0, rows), 1)
+            assert found.shape == (rows, columns)
         return "all"
 
     victim = Sloped(5)

@@ -27,7 +27,9 @@ from lexproof.verbs import count, find, minimize, prove
 
 if TYPE_CHECKING:
     from lexproof.auditing import Audit, Settings, audit
+    from lexproof.constraints import Constraints
     from lexproof.data import Dataset, read
+    from lexproof.recipes import Recipe, recipe
     from lexproof.training import train
     from lexproof.victims.blackbox import BlackBox
     from lexproof.victims.endpoint import Endpoint
@@ -40,14 +42,17 @@ __version__ = version("lexproof")
 _LAZY = {
     "Audit": "lexproof.auditing",
     "BlackBox": "lexproof.victims.blackbox",
+    "Constraints": "lexproof.constraints",
     "Dataset": "lexproof.data",
     "Endpoint": "lexproof.victims.endpoint",
+    "Recipe": "lexproof.recipes",
     "Settings": "lexproof.auditing",
     "Sklearn": "lexproof.victims.sklearn",
     "Transformer": "lexproof.victims.transformer",
     "audit": "lexproof.auditing",
     "load": "lexproof.victims.load",
     "read": "lexproof.data",
+    "recipe": "lexproof.recipes",
     "train": "lexproof.training",
 }
 
@@ -59,6 +64,7 @@ __all__ = [
     "Broken",
     "Certificate",
     "Change",
+    "Constraints",
     "DataError",
     "Dataset",
     "Endpoint",
@@ -68,6 +74,7 @@ __all__ = [
     "Minimum",
     "MissingExtra",
     "ModelError",
+    "Recipe",
     "Robust",
     "RunError",
     "Settings",
@@ -88,6 +95,7 @@ __all__ = [
     "prove",
     "read",
     "recheck",
+    "recipe",
     "train",
 ]
 

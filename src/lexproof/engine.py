@@ -27,11 +27,12 @@ from lexproof.errors import ModelError
 from lexproof.goal import Goal
 from lexproof.points import (
     AsText,
+    FirstOrder,
     FloatArray,
     Fresh,
+    Gradient,
     IntArray,
     Points,
-    Sensitivity,
     Swaps,
     dense,
     keys,
@@ -272,12 +273,12 @@ class _Running:
         try:
             while True:
                 request = next(self.search) if scores is None else self.search.send(scores)
-                if isinstance(request, Sensitivity):
+                if isinstance(request, Gradient):
                     stop = self._spent(len(request.points))
                     if stop:
                         return self._throw(stop)
                     self.queries += len(request.points)
-                    scores = self.victim.sensitivity(self._bound, request)
+                    scores = self._gradient(request)
                     continue
                 self._take(request)
                 if len(self._todo):
@@ -289,6 +290,11 @@ class _Running:
             self._finish(None, spent.reason)
         except ModelError as error:
             self._finish(None, "error", error)
+
+    def _gradient(self, request: Gradient) -> FloatArray:
+        if isinstance(request, FirstOrder):
+            return self.victim.first_order(self._bound, request)
+        return self.victim.sensitivity(self._bound, request)
 
     def _take(self, request: Points | Fresh | AsText) -> None:
         self._done, self._parts, self._places = 0, [], None

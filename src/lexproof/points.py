@@ -65,6 +65,21 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstOrder:
+    """Asks a differentiable victim how far each single swap would move a label's score, to first order: (B, S).
+
+    Column s is about swap s of `space.singles()`: every substitute of every open position, tried on each of the points.
+    The estimate is g · (e' - e): g the gradient of the label's score by the vector of the word now there, e that vector
+    and e' the vector of the substitute.  Where a word is several tokens, g is the sum of their gradients and e the mean
+    of their vectors; with one token before and after the swap the estimate is the exact first order.  It is 0 for a
+    word that the model does not read and for the substitute that already stands there.
+    """
+
+    points: IntArray  # (B, n)
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fresh:
     """Points that the search asks for once and never again: they are scored without being remembered.
 
@@ -81,7 +96,10 @@ class AsText:
     points: IntArray  # (B, n)
 
 
-Request = Points | Fresh | AsText | Sensitivity
+Gradient = Sensitivity | FirstOrder
+"""What only a differentiable victim answers; each of the points is paid for as one query."""
+
+Request = Points | Fresh | AsText | Gradient
 """What a search may yield."""
 
 

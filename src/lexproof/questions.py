@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from lexproof import registry
 from lexproof.answers import Bracket, Broken, Cost, Minimum, Robust, Share, Unknown
-from lexproof.attacks.base import Attack
+from lexproof.attacks.base import Adaptive, Attack
+from lexproof.attacks.specs import from_spec
 from lexproof.certify.bracket import Bracketed, BracketSearch
 from lexproof.certify.enumeration import Enumeration, Verdict
 from lexproof.engine import Engine, Limits, Outcome, Task
@@ -30,8 +30,8 @@ from lexproof.statistics.intervals import check_confidence, clopper_pearson, hoe
 from lexproof.statistics.share import Tally, count_or_sample
 from lexproof.victims.base import Victim
 
-AttackLike = str | Attack
-"""A registered name, or an attack object with its own settings."""
+AttackLike = str | Attack | None
+"""A registered name with settings (`pdp?beam=20`), an attack object, or None for the question's own choice."""
 
 Interval = Literal["clopper-pearson", "hoeffding"]
 
@@ -67,13 +67,14 @@ class Question(Protocol[A]):
 class Find:
     """Is there a flip?  Broken with a witness, or Unknown: that an attack fails proves nothing."""
 
-    attack: AttackLike = "textfooler"
+    attack: AttackLike = None
     seed: int = 0
     limits: Limits = _NO_LIMITS
+    default: ClassVar[str] = "textfooler"
 
     def search(self, victim: Victim, space: Space, goal: Goal) -> Search[IntArray | None]:
         """The text itself first: a misclassified text needs no attack, and a space without swaps allows none."""
-        attack = resolve_attack(self.attack, victim)
+        attack = resolve_attack(self.attack, victim, self.default)
         scores = yield space.origin[None]
         if goal.reached(scores)[0]:
             return space.origin
@@ -92,7 +93,7 @@ class Find:
         """Broken if the flip fools the victim as text."""
         del victim, space
         if witness is None:
-            name = self.attack if isinstance(self.attack, str) else type(self.attack).__name__
+            name = "the attack" if self.attack is None else _called(self.attack)
             reason = outcome.stopped or (f"{name} found no flip" if self.flip(outcome) is None else _TIED)
             return Unknown(reason=reason, cost=outcome.cost)
         return _broken(witness, outcome.cost)
@@ -130,14 +131,15 @@ class Prove:
 class Minimize:
     """How few swaps?  Minimum, or a Bracket: an attack from above, single swaps and `max_points` texts from below."""
 
-    attack: AttackLike = "textfooler"
+    attack: AttackLike = None
     max_points: int = 100_000
     seed: int = 0
     limits: Limits = _NO_LIMITS
+    default: ClassVar[str] = "best"
 
     def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Bracketed]:
         """Attack from above, enumeration from below."""
-        attack = resolve_attack(self.attack, victim)
+        attack = resolve_attack(self.attack, victim, self.default)
         method = BracketSearch(attack=attack, gradients=victim.has_gradients, max_points=self.max_points)
         return method(space, goal, Seed(self.seed, ("attack", space.original)))
 
@@ -321,12 +323,24 @@ def goal_for(victim: Victim, item: Item) -> Goal:
     return goal
 
 
-def resolve_attack(attack: AttackLike, victim: Victim) -> Attack:
-    """The attack object, or an error before anything runs if the victim cannot serve it."""
-    method: Attack = registry.get("attacks", attack)() if isinstance(attack, str) else attack
+def resolve_attack(attack: AttackLike, victim: Victim, default: str = "best") -> Attack:
+    """The attack object, or an error before anything runs if the victim cannot serve it.
+
+    Without a name it is the question's default, or `decision` for a victim that gives labels only.
+    """
+    chosen = (default if victim.has_scores else "decision") if attack is None else attack
+    method = from_spec(chosen) if isinstance(chosen, str) else chosen
+    if isinstance(method, Adaptive):
+        method = method.adapted(gradients=victim.has_gradients, scores=victim.has_scores)
     if method.needs_gradients and not victim.has_gradients:
-        raise InputError(f"attack {attack!r} needs gradients, which {victim.kind!r} victims do not have")
+        raise InputError(f"attack {_called(chosen)!r} needs gradients, which {victim.kind!r} victims do not have")
+    if method.needs_scores and not victim.has_scores:
+        raise InputError(f"attack {_called(chosen)!r} needs scores, but the victim gives labels only; use 'decision'")
     return method
+
+
+def _called(attack: str | Attack) -> str:
+    return attack if isinstance(attack, str) else type(attack).__name__
 
 
 def fewest(*points: IntArray | None) -> IntArray | None:

@@ -21,7 +21,7 @@ def find(
     label: int | None = None,
     *,
     target: int | None = None,
-    attack: AttackLike = "textfooler",
+    attack: AttackLike = None,
     seed: int = 0,
     max_queries: int | None = None,
     time_limit: float | None = None,
@@ -29,6 +29,8 @@ def find(
     """A text of the space that fools the victim, or Unknown: that an attack fails proves nothing.
 
     `label` defaults to the victim's own prediction.  A text that is misclassified as it stands is Broken with 0 swaps.
+    `attack` is a name with settings (`lexproof list attacks`) or an attack object; TextFooler if none is given, or
+    `decision` for a victim that gives labels only.
     """
     return answer_one(
         Find(attack=attack, seed=seed, limits=Limits(max_queries, time_limit)), victim, space, label, target
@@ -57,13 +59,16 @@ def minimize(
     label: int | None = None,
     *,
     target: int | None = None,
-    attack: AttackLike = "textfooler",
+    attack: AttackLike = None,
     seed: int = 0,
     max_points: int = 100_000,
     max_queries: int | None = None,
     time_limit: float | None = None,
 ) -> Minimum | Bracket:
-    """The fewest swaps that fool the victim, exactly or as a bracket `lower <= R <= upper`."""
+    """The fewest swaps that fool the victim, exactly or as a bracket `lower <= R <= upper`.
+
+    `attack` gives the upper end: `best` if none is given, or `decision` for a victim that gives labels only.
+    """
     question = Minimize(attack=attack, max_points=max_points, seed=seed, limits=Limits(max_queries, time_limit))
     return answer_one(question, victim, space, label, target)
 

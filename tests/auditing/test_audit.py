@@ -372,7 +372,8 @@ def test_bad_input() -> None:
         ({"max_points": -1}, "expected max_points >= 0, got -1"),
         ({"time_limit": 0}, "expected time_limit > 0, got 0"),
         ({"confidence": 1.0}, r"expected a confidence in \(0, 1\), got 1.0"),
-        ({"max_queries": 0}, "expected max_queries >= 1, got 0"),
+        ({"max_queries": -1}, "expected max_queries >= 0, got -1"),
+        ({"floor": 1.5}, r"expected a floor from -1 to 1 \(cosine\), got 1.5"),
     ],
 )
 def test_bad_settings(settings: dict[str, float], message: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lexproof.candidates import Cached, MaskedLM, from_spec
-from lexproof.candidates.masked_lm import _question
+from lexproof.candidates.guesses import question as _question
 from lexproof.errors import InputError, ModelError
 from lexproof.text import Text
 
@@ -90,7 +90,7 @@ def test_the_premise_is_context(model_folder: Path) -> None:
 def test_batches_do_not_change_the_answer(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = Text.parse("a good film, 3 bad unknown movies " * 3)
     expected = MaskedLM(model_folder, k=4)(text)
-    monkeypatch.setattr("lexproof.candidates.masked_lm._CHARACTERS", 1)
+    monkeypatch.setattr("lexproof.candidates.guesses._CHARACTERS", 1)
     assert MaskedLM(model_folder, k=4)(text) == expected
     assert MaskedLM(model_folder)(Text.parse("")) == ()
 

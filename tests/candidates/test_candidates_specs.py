@@ -61,7 +61,7 @@ def test_english_filters_unless_raw() -> None:
         ("wordnet?window=3", "expected similar=FLOOR with window, got none"),
         ("wordnet?encoder=x", "expected similar=FLOOR with encoder, got none"),
         ("wordnet?similar=high", "expected similar to be a number, got 'high'"),
-        ("wordnet?similar=2&encoder=x", "expected a floor from -1 to 1 and a window of at least 1 word, got 2"),
+        ("wordnet?similar=2&encoder=x", r"expected a floor from -1 to 1 \(cosine\), got 2"),
         ("typos?raw=1", "unknown setting 'raw' of candidates 'typos'; available: kinds, per_word, min_length, seed"),
         ("typos?k=0", "expected k >= 1, got 0"),
         ("wordnet?k=2&k=3", "expected k once, got it twice"),

@@ -46,6 +46,13 @@ def blackbox() -> Victim:
     return lp.BlackBox(lambda texts: Additive(3, quadratic=0.5).scores(texts), labels=["negative", "positive"])
 
 
+def labels_only() -> Victim:
+    def predict(texts: list[str]) -> list[int]:
+        return Additive(3, quadratic=0.5).predict(texts).tolist()
+
+    return lp.BlackBox(predict, labels=["negative", "positive"], scores=False)
+
+
 def sklearn() -> Victim:
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -130,6 +137,7 @@ def endpoint() -> Iterator[Victim]:
 
 VICTIMS: dict[str, Callable[[], Victim]] = {
     "blackbox": blackbox,
+    "labels-only": labels_only,
     "sklearn": sklearn,
     "mlp": lambda: word_model("mlp", hidden=6),
     "mlp-mean": lambda: word_model("mlp", hidden=6, pooling="mean"),

@@ -6,12 +6,14 @@ search (see `lexproof.search`) whose claim is the point that fools the victim, o
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lexproof.goal import Goal
-from lexproof.points import IntArray, Swaps
+from lexproof.points import FloatArray, IntArray, Points, Swaps, dense
 from lexproof.search import Search, Seed, flips
 from lexproof.space import Space
 
@@ -20,16 +22,75 @@ Hunt = Search[IntArray | None]
 
 
 class Attack(Protocol):
-    """One search for a flip.  `needs_gradients` says so before it starts."""
+    """One search for a flip, which says before it starts what it needs.
+
+    A class may have `variants`: names (`paper`, `code`, `benchmark`) of settings that belong together.
+    """
 
     @property
     def needs_gradients(self) -> bool:
         """Whether the search asks for gradients."""
         ...
 
+    @property
+    def needs_scores(self) -> bool:
+        """Whether the search is guided by scores; if not, predicted labels are enough."""
+        ...
+
     def __call__(self, space: Space, goal: Goal, seed: Seed) -> Hunt:
         """The search itself."""
         ...
+
+
+@runtime_checkable
+class Adaptive(Protocol):
+    """An attack that makes the most of what a victim can give."""
+
+    def adapted(self, *, gradients: bool, scores: bool) -> Attack:
+        """The attack for victims that give these."""
+        ...
+
+
+_FIRST_BLOCK = 4  # texts shown to the predicate at first; each further block is twice as large
+
+
+def accepted(space: Space, points: Points, order: Sequence[int] | NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The first `count` of these rows, best first, that the space's predicate accepts; it is not asked about the rest.
+
+    Of a space without a predicate that is simply the first `count`.
+    """
+    ranked = np.asarray(order, np.int64)
+    if space.predicate is None:
+        return ranked[:count]
+    found: list[int] = []
+    at, size = 0, max(count, _FIRST_BLOCK)
+    while at < len(ranked) and len(found) < count:
+        block = ranked[at : at + size]
+        found.extend(block[space.accepts(dense(points[block]))].tolist())
+        at, size = at + size, 2 * size
+    return np.array(found[:count], np.int64)
+
+
+def first_accepted(space: Space, points: Points, order: Sequence[int] | NDArray[np.int64]) -> int | None:
+    """The first of these rows, best first, that the space's predicate accepts."""
+    found = accepted(space, points, order, 1)
+    return int(found[0]) if len(found) else None
+
+
+def point_of(points: Points, row: int) -> IntArray:
+    """One of these points, written out."""
+    point: IntArray = dense(points[row : row + 1])[0]
+    return point
+
+
+def best_flip(space: Space, goal: Goal, points: Points, scores: FloatArray) -> int | None:
+    """The row of a flip in the space with the fewest swaps, the most harmful of them; None if there is none."""
+    rows = goal.reached(scores).nonzero()[0]
+    if not len(rows):
+        return None
+    swaps = np.count_nonzero(dense(points[rows]), axis=1)
+    order = np.lexsort((-goal.progress(scores[rows]), swaps))
+    return first_accepted(space, points, rows[order[swaps[order] <= space.max_swaps]])
 
 
 def put_back(space: Space, goal: Goal, point: IntArray) -> Search[IntArray]:

@@ -24,6 +24,7 @@ class RandomSearch:
     draws: int = 1000
     batch: int = 100
     needs_gradients: ClassVar[bool] = False
+    needs_scores: ClassVar[bool] = False
 
     def __call__(self, space: Space, goal: Goal, seed: Seed) -> Hunt:
         """Draws until a flip is found; the claim has no swap that it does not need."""

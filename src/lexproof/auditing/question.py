@@ -20,6 +20,11 @@ from lexproof.statistics.share import Tally
 from lexproof.victims.base import Victim
 
 
+def attack_used(attack: str | None, victim: Victim, default: str) -> str:
+    """The attack by name: the one asked for, else the question's own, or `decision` if the victim gives labels only."""
+    return attack or (default if victim.has_scores else "decision")
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """All that an audit says of one text."""
@@ -49,12 +54,12 @@ class Examine:
     @property
     def _count(self) -> Count:
         settings = self.settings
-        return Count(samples=settings.samples, confidence=settings.confidence, seed=settings.seed)
+        return Count(samples=settings.draws, confidence=settings.confidence, seed=settings.seed)
 
     def search(self, victim: Victim, space: Space, goal: Goal) -> Search[tuple[Bracketed, Tally | None]]:
         """The bracket first; a text that is misclassified or out of budget is not counted."""
         known = yield from self._minimize.search(victim, space, goal)
-        if known.spent or known.radius < 0 or not self.settings.samples:
+        if known.spent or known.radius < 0 or not self.settings.draws:
             return known, None
         if known.flip is None and known.radius == space.max_swaps and space.predicate is None:
             return known, Tally(0, known.points, exact=True)  # every text was scored, and none flips

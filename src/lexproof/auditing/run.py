@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 
 from lexproof.auditing.folder import RunFolder, write_json
-from lexproof.auditing.question import Examine
+from lexproof.auditing.question import Examine, attack_used
 from lexproof.auditing.records import Record, record_of
 from lexproof.auditing.settings import Settings
 from lexproof.auditing.summary import summarize
-from lexproof.engine import Engine
+from lexproof.candidates.similarity import Encoder, default_encoder
+from lexproof.constraints import Rationed
 from lexproof.errors import InputError, ModelError
-from lexproof.questions import Item, answer_all, resolve_attack
-from lexproof.space import Candidates, Space
+from lexproof.questions import Item, Minimize, answer_all, resolve_attack
+from lexproof.space import Candidates
 from lexproof.text import Input, Text
 from lexproof.victims.base import Victim
 
@@ -48,6 +49,7 @@ class Subject:
     name: str = "texts"
     bad_rows: BadRows = field(default=())
     command: str = ""  # that asked for the audit, if one did
+    encoder: Encoder | None = None  # of the similarity that the settings ask for, MiniLM if there is none
 
     def __post_init__(self) -> None:
         if not len(self.texts):
@@ -68,8 +70,13 @@ class Subject:
             "data": {"n": len(self.texts), "sha256": hashlib.sha256(content).hexdigest()},
             "candidates": spec_of(self.candidates),
             "settings": asdict(settings),
+            "encoder": self.encoder_name(settings),
             "lexproof": version("lexproof"),
         }
+
+    def encoder_name(self, settings: Settings) -> str | None:
+        """The sentence encoder, if texts are compared."""
+        return None if settings.floor is None else (self.encoder or default_encoder()).name
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,7 @@ def audit(
     name: str = "texts",
     settings: Settings | None = None,
     bad_rows: BadRows = (),
+    encoder: Encoder | None = None,
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -104,7 +112,7 @@ def audit(
         from lexproof.candidates import default
 
         candidates = default()
-    subject = Subject(victim, texts, labels, candidates, name, bad_rows)
+    subject = Subject(victim, texts, labels, candidates, name, bad_rows, encoder=encoder)
     run = start(subject, settings or Settings(), None if out is None else Path(out), resume=resume, overwrite=overwrite)
     try:
         examine(run, subject, progress)
@@ -127,7 +135,9 @@ class Run:
 
 def start(subject: Subject, settings: Settings, folder: Path | None, *, resume: bool, overwrite: bool) -> Run:
     """Open the run folder before anything is computed, so that a mistake costs nothing and leaves nothing behind."""
-    resolve_attack(settings.attack, subject.victim)
+    attack = attack_used(settings.attack, subject.victim, Minimize.default)
+    resolve_attack(attack, subject.victim)
+    settings = replace(settings, attack=attack, samples=settings.draws)  # a run records what it used
     identity = subject.identity(settings)
     config = {
         "format": 1,
@@ -150,7 +160,7 @@ def examine(run: Run, subject: Subject, progress: Progress | None = None) -> Non
     finished, errors = len(done), 0
     if progress is not None:
         progress(finished, total, None)
-    engine = Engine(subject.victim)
+    engine = Rationed(subject.victim, run.settings.constraints)
     for answered in answer_all(Examine(run.settings), subject.victim, _items(subject, run.settings, done), engine):
         record = record_of(answered, run.settings.seed)
         run.store.add(record)
@@ -199,6 +209,7 @@ def _about(run: Run, subject: Subject) -> dict[str, Any]:
             "bad_rows": [{"line": line, "reason": reason} for line, reason in subject.bad_rows],
         },
         "candidates": spec_of(subject.candidates),
+        "encoder": subject.encoder_name(settings),
         **{key: value for key, value in asdict(settings).items() if key != "seed"},
     }
 
@@ -212,7 +223,7 @@ def _items(subject: Subject, settings: Settings, done: set[int]) -> Iterator[Ite
         for row, key in enumerate(block):
             given = subject.texts[key]
             text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
-            space = Space.around(text, subject.candidates, max_swaps=settings.max_swaps, max_share=settings.max_share)
+            space = settings.constraints.space(text, subject.candidates, subject.encoder)
             label = guesses[row] if labels is None else int(labels[key])
             yield Item(key, space, label if isinstance(label, int) else None)
 

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from lexproof.candidates.similarity import Measure
+from lexproof.constraints import Constraints
 from lexproof.errors import InputError
 from lexproof.statistics.intervals import check_confidence
+
+_SAMPLES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How each text is examined.
 
-    `max_share` / `max_swaps`: at most this share of the words, and this many, may be swapped.
+    `attack`: name with settings, for the upper ends of brackets; None: `best`, or `decision` for labels only.
+    `max_share` / `max_swaps`: at most this share of the words, and this many, may be swapped; `max_candidates`,
+    `least_swaps`, `floor`, `window`, `short_floor`, `measure`, `queries_per_word`: see `Constraints`.
     `max_points`: texts enumerated for the lower end of a bracket (single swaps are always enumerated).
-    `samples`: texts drawn for the share that flips (0: do not count), `confidence` of its interval.
+    `samples`: texts drawn for the share that flips (0: do not count; None: 500, or 0 with a floor, where each draw
+    costs a sentence encoder many milliseconds), `confidence` of its interval.
     `max_queries`, `time_limit`: budget of one text; only the time limit makes answers depend on the machine.
     """
 
-    attack: str = "textfooler"
+    attack: str | None = None
     max_share: float | None = 0.25
     max_swaps: int | None = None
+    max_candidates: int | None = None
+    least_swaps: int = 1
+    floor: float | None = None
+    window: int | None = None
+    short_floor: float | None = None
+    measure: Measure = "cosine"
+    queries_per_word: int | None = None
     max_points: int = 20_000
-    samples: int = 500
+    samples: int | None = None
     confidence: float = 0.95
     max_queries: int | None = None
     time_limit: float | None = 60.0
@@ -30,11 +44,22 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
-        for name, least in (("max_points", 0), ("samples", 0), ("seed", 0), ("max_swaps", 0), ("max_queries", 1)):
+        for name in ("max_points", "samples", "seed", "max_queries"):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"expected {name} >= {least}, got {value}")
-        if self.max_share is not None and not 0 < self.max_share <= 1:
-            raise InputError(f"expected max_share in (0, 1], got {self.max_share}")
+            if value is not None and value < 0:
+                raise InputError(f"expected {name} >= 0, got {value}")
         if self.time_limit is not None and self.time_limit <= 0:
             raise InputError(f"expected time_limit > 0, got {self.time_limit}")
+        _ = self.constraints  # which check themselves
+
+    @property
+    def draws(self) -> int:
+        """Texts drawn for the share that flips."""
+        if self.samples is not None:
+            return self.samples
+        return _SAMPLES if self.floor is None else 0
+
+    @property
+    def constraints(self) -> Constraints:
+        """What the adversary may do."""
+        return Constraints(**{field.name: getattr(self, field.name) for field in fields(Constraints)})

@@ -22,6 +22,7 @@ _COMMANDS = {
     "minimize": "lexproof.cli.ask:minimize",
     "prove": "lexproof.cli.ask:prove",
     "count": "lexproof.cli.ask:count",
+    "edit": "lexproof.cli.edit:edit",
     "train": "lexproof.cli.train:train_command",
     "report": "lexproof.cli.report:report",
     "data": "lexproof.cli.data:data",

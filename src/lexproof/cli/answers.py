@@ -25,7 +25,9 @@ class Refused:
     error: InputError
 
 
-def record_of(asked: Answered[Answer] | Refused, predicted: int | None, seed: int) -> dict[str, Any]:
+def record_of(
+    asked: Answered[Answer] | Refused, predicted: int | None, seed: int, attack: str | None
+) -> dict[str, Any]:
     """The record of a text; the keys of every answer are there, null or empty where nothing is known."""
     if isinstance(asked, Refused):
         key, label, given = asked.key, asked.label, asked.given
@@ -46,6 +48,7 @@ def record_of(asked: Answered[Answer] | Refused, predicted: int | None, seed: in
         "witness": None,
         "changed": [],
         **found,
+        "attack": attack,
         "seed": seed,
     }
 
@@ -71,14 +74,14 @@ def _lower(asked: Answered[Answer], predicted: int | None) -> int:
     return 0 if reached else 1
 
 
-def print_answer(asked: Answered[Answer] | Refused, labels: tuple[str, ...]) -> None:
+def print_answer(asked: Answered[Answer] | Refused, labels: tuple[str, ...], attack: str | None) -> None:
     """One answer for people, on standard output."""
     console = paper()
     if isinstance(asked, Refused) or asked.answer is None:
         console.print(Styled(f"error: {asked.error}", style="red"), soft_wrap=True)
         return
     console.print(_marked(asked), soft_wrap=True)
-    console.print(Styled("  " + sentence(asked.answer, labels), style="bold"), soft_wrap=True)
+    console.print(Styled("  " + sentence(asked.answer, labels, attack), style="bold"), soft_wrap=True)
 
 
 def _marked(answered: Answered[Answer]) -> Styled:
@@ -95,9 +98,10 @@ def _marked(answered: Answered[Answer]) -> Styled:
     return line
 
 
-def sentence(answer: Answer, labels: tuple[str, ...]) -> str:
+def sentence(answer: Answer, labels: tuple[str, ...], attack: str | None = None) -> str:
     """An answer in words."""
-    cost = f"({answer.queries} queries, {answer.cost.seconds:.2f} s)"
+    method = f"{attack}, " if attack else ""
+    cost = f"({method}{answer.queries} queries, {answer.cost.seconds:.2f} s)"
     match answer:
         case Minimum(swaps=0):
             said = f"R = 0: misclassified as {labels[answer.witness_predicted]} as it stands"

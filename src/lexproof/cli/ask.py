@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from lexproof.answers import Answer
+from lexproof.auditing.question import attack_used
 from lexproof.cli.answers import Refused, print_answer, record_of
+from lexproof.cli.frame import attack_options, budget_options, space_options
 from lexproof.cli.options import (
     Subject,
     check_utf8,
@@ -21,12 +23,12 @@ from lexproof.cli.options import (
     model_option,
     progress_bar,
     seed_option,
-    space_options,
     warn_bad_rows,
 )
 from lexproof.cli.streams import emit, json_line, screen
+from lexproof.constraints import Rationed
 from lexproof.data import Dataset
-from lexproof.engine import Limits
+from lexproof.engine import Engine, Limits
 from lexproof.errors import InputError, ModelError
 from lexproof.goal import Goal
 from lexproof.questions import Answered, Count, Find, Item, Minimize, Prove, Question, answer_all, resolve_attack
@@ -49,8 +51,6 @@ _SHARED = (
 )
 
 _BLOCK = 256  # texts read at once
-_ATTACK = click.option("--attack", default="textfooler", show_default=True, help="See `lexproof list attacks`.")
-_QUERIES = click.option("--max-queries", type=click.IntRange(min=1), help="Budget of model inputs a text.")
 
 
 def _verb(*own: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.Command]:
@@ -62,33 +62,27 @@ def _verb(*own: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.C
     return decorate
 
 
-@_verb(_ATTACK, _QUERIES)
+@_verb(attack_options(Find.default), budget_options)
 def find(**options: Any) -> None:
     """Search for word swaps that fool the model."""
-    _ask(Find(attack=options["attack"], seed=options["seed"], limits=_limits(options)), options)
+    _ask(Find(seed=options["seed"], limits=_limits(options)), options)
 
 
-@_verb(_QUERIES)
+@_verb(budget_options)
 def prove(**options: Any) -> None:
     """Prove that no allowed swap fools the model, or show one that does."""
     _ask(Prove(limits=_limits(options)), options)
 
 
 @_verb(
-    _ATTACK,
-    _QUERIES,
+    attack_options(Minimize.default),
+    budget_options,
     click.option("--max-points", type=click.IntRange(min=0), default=100_000, show_default=True,
                  help="Texts enumerated to prove the lower end."),
 )  # fmt: skip
 def minimize(**options: Any) -> None:
     """Bracket the fewest swaps that fool the model."""
-    question = Minimize(
-        attack=options["attack"],
-        max_points=options["max_points"],
-        seed=options["seed"],
-        limits=_limits(options),
-    )
-    _ask(question, options)
+    _ask(Minimize(max_points=options["max_points"], seed=options["seed"], limits=_limits(options)), options)
 
 
 @_verb(
@@ -120,10 +114,15 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
     _check_new(out)
     subject = load_subject(options, _given(options))
     warn_bad_rows(subject.data)
+    attack = None
+    if isinstance(question, Find | Minimize):
+        attack = attack_used(subject.frame.attack, subject.victim, question.default)
+        question = replace(question, attack=attack)
     asked = _Asked(
         question, subject, _label(options["label"], subject.victim), _label(options["target"], subject.victim)
     )
     asked.check()
+    subject.frame.announce()
     total, failed = len(subject.data.texts), []
     with ExitStack() as stack:
         write = stack.enter_context(_new_file(out))
@@ -133,12 +132,12 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
                 failed.append(answered.error)
                 if total == 1:
                     raise answered.error
-            record = record_of(answered, predicted, options["seed"])
+            record = record_of(answered, predicted, options["seed"], attack)
             write(record)
             if options["as_json"]:
                 emit(record)
             else:
-                print_answer(answered, subject.victim.labels)
+                print_answer(answered, subject.victim.labels, attack)
             if step is not None:
                 step(done)
         if failed and len(failed) == total:
@@ -226,7 +225,9 @@ class _Asked:
         """Each text's answer, as it is finished, with the label that the victim gives the text as it is."""
         predicted: dict[int, int] = {}
         refused: list[Refused] = []
-        for answered in answer_all(self.question, self.subject.victim, self._items(predicted, refused)):
+        victim, constraints = self.subject.victim, self.subject.frame.constraints
+        engine = Engine(victim) if isinstance(self.question, Count) else Rationed(victim, constraints)
+        for answered in answer_all(self.question, victim, self._items(predicted, refused), engine):
             while refused:
                 yield refused[0], predicted.pop(refused.pop(0).key, None)
             yield answered, predicted.pop(answered.item.key)

@@ -6,6 +6,7 @@ import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from rich.text import Text
 from lexproof.auditing import Settings
 from lexproof.auditing.folder import open_run
 from lexproof.auditing.run import Run, Subject, examine, finish, start
+from lexproof.cli.frame import attack_options, budget_options, space_options
+from lexproof.cli.options import Subject as Asked
 from lexproof.cli.options import (
     data_options,
     json_option,
@@ -24,14 +27,13 @@ from lexproof.cli.options import (
     progress_bar,
     refuse_arguments,
     seed_option,
-    share_limit,
-    space_options,
     warn_bad_rows,
 )
 from lexproof.cli.pipe import reader_may_leave
 from lexproof.cli.streams import emit, paper, screen
 from lexproof.cli.thresholds import missed, parse_thresholds
 from lexproof.errors import InputError, RunError
+from lexproof.questions import Minimize
 
 _LONGEST = 30  # swaps shown on the screen; the rest of the curve is in summary.json
 
@@ -40,13 +42,13 @@ _LONGEST = 30  # swaps shown on the screen; the rest of the curve is in summary.
 @model_option
 @data_options
 @space_options
-@click.option("--attack", default="textfooler", show_default=True, help="Gives the upper ends of the brackets.")
+@attack_options(Minimize.default)
 @click.option("--max-points", type=click.IntRange(min=0), default=20_000, show_default=True,
               help="Texts enumerated to prove each lower end.")  # fmt: skip
-@click.option("--samples", type=click.IntRange(min=0), default=500, show_default=True,
-              help="Texts drawn for the share that flips (0: do not count).")  # fmt: skip
+@click.option("--samples", type=click.IntRange(min=0),
+              help="Texts drawn for the share that flips, 0 for none [default: 500, or 0 with a floor].")  # fmt: skip
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the share's interval.")
-@click.option("--max-queries", type=click.IntRange(min=1), help="Budget of model inputs a text.")
+@budget_options
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
               help="Seconds a text.")  # fmt: skip
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Run folder [default: runs/MODEL-DATA].")
@@ -63,12 +65,8 @@ def audit(ctx: click.Context, /, **options: Any) -> int:
     thresholds = parse_thresholds(options["fail_under"])
     if options["resume"] and options["overwrite"]:
         raise InputError("expected --resume or --overwrite, got both; choose one")
-    settings = Settings(
-        max_share=share_limit(options),
-        **{name: options[name] for name in ("attack", "max_swaps", "max_points", "samples", "confidence",
-                                            "max_queries", "time_limit", "seed")},
-    )  # fmt: skip
     given = load_subject(options)
+    settings = _settings(given, options)
     warn_bad_rows(given.data)
     subject = Subject(
         given.victim,
@@ -78,14 +76,22 @@ def audit(ctx: click.Context, /, **options: Any) -> int:
         given.data.name,
         tuple((row.line, row.reason) for row in given.data.bad_rows),
         shlex.join(["lexproof", *ctx.obj]),
+        given.frame.encoder,
     )
     folder: Path = options["out"] or Path("runs") / f"{_slug(given.victim.name)}-{_slug(given.data.name)}"
     with readable(folder):
         run = start(subject, settings, folder, resume=options["resume"], overwrite=options["overwrite"])
+        given.frame.announce()
         summary = _carry_out(run, subject)
         with reader_may_leave():  # the gate stands all the same
             _print(summary, folder, options["as_json"])
     return _gate(summary, thresholds)
+
+
+def _settings(given: Asked, options: dict[str, Any]) -> Settings:
+    names = ("max_points", "samples", "confidence", "max_queries", "time_limit", "seed")
+    limits = asdict(given.frame.constraints)
+    return Settings(attack=given.frame.attack, **limits, **{name: options[name] for name in names})
 
 
 @contextmanager

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 from rich.table import Table
 from rich.text import Text
 
+from lexproof.attacks.specs import variants
 from lexproof.cli.options import json_option
 from lexproof.cli.streams import emit, paper
-from lexproof.registry import KINDS, entries
+from lexproof.errors import MissingExtra
+from lexproof.recipes import TABLE
+from lexproof.registry import KINDS, Entry, entries
 
 
 @click.command("list")
@@ -18,14 +22,40 @@ from lexproof.registry import KINDS, entries
 @json_option
 def listing(kind: str, as_json: bool) -> None:
     """List attacks, provers, victims, candidates or defenses."""
-    found = entries(kind)
+    rows = [{**_said(entry), **(_about_attack(entry) if kind == "attacks" else {})} for entry in entries(kind).values()]
     if as_json:
-        for entry in found.values():
-            emit({key: value for key, value in asdict(entry).items() if key != "target"})
+        for row in rows:
+            emit(row)
         return
     table = Table(show_edge=False)
-    for heading in ("name", "what it does", "cost", "reference", "extra"):
-        table.add_column(heading, overflow="fold")
-    for entry in found.values():
-        table.add_row(*map(Text, (entry.name, entry.summary, entry.cost, entry.reference, entry.extra)))
+    columns = ("name", "summary", "needs" if kind == "attacks" else "extra", "cost")
+    for name in columns:
+        table.add_column("what it does" if name == "summary" else name, overflow="fold", no_wrap=name == "name")
+    for row in rows:
+        about = Text(row["summary"]).append(f"\n{row['reference']}" if row["reference"] else "", style="dim")
+        table.add_row(Text(row["name"]), about, *(Text(_shown(row[name])) for name in columns[2:]))
     paper().print(table)
+
+
+def _said(entry: Entry) -> dict[str, Any]:
+    return {key: value for key, value in asdict(entry).items() if key != "target"}
+
+
+def _about_attack(entry: Entry) -> dict[str, Any]:
+    """What an attack needs of the victim and of its candidates, and the variants it comes in."""
+    try:
+        constructor = entry.load()
+        attack = constructor()
+    except (MissingExtra, TypeError):  # a plug-in without its package, or whose settings have no defaults
+        return {"needs": [], "variants": []}
+    rows = TABLE.get(entry.name, {})
+    needs = {
+        "gradients": getattr(attack, "needs_gradients", False),
+        "scores": getattr(attack, "needs_scores", True),
+        "masked LM in recipes": any(row.candidates.startswith("masked-lm") for row in rows.values()),
+    }
+    return {"needs": [name for name, is_needed in needs.items() if is_needed], "variants": list(variants(constructor))}
+
+
+def _shown(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)

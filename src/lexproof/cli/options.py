@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from lexproof.cli.frame import Frame, frame_of, stack
+from lexproof.cli.frame import space_options as space_options
 from lexproof.cli.streams import screen
 from lexproof.data import Dataset, read
 from lexproof.errors import InputError
@@ -17,37 +19,23 @@ from lexproof.space import Candidates, Space
 from lexproof.text import Input, Text
 from lexproof.victims.base import Victim
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_SHARE = 0.25  # of the words, where nothing else limits the swaps
-
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the user points at: a model, texts with labels, and what may be swapped."""
+    """What the user points at: a model, texts with labels, and what may be done to them."""
 
     victim: Victim
     data: Dataset
     candidates: Candidates
-    max_swaps: int | None
-    max_share: float | None
+    frame: Frame
 
     def space(self, given: Input) -> Space:
         """The space around one text."""
         text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
-        return Space.around(text, self.candidates, max_swaps=self.max_swaps, max_share=self.max_share)
+        return self.frame.constraints.space(text, self.candidates, self.frame.encoder)
 
 
-def _stack(*options: Callable[[F], F]) -> Callable[[F], F]:
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
-model_option = _stack(
+model_option = stack(
     click.option(
         "--model",
         default="movies-cnn",
@@ -55,9 +43,10 @@ model_option = _stack(
         help="Embedded name, folder written by train, Hugging Face folder or name, file.py:function, http(s) address.",
     ),
     click.option("--labels", help="Names of the model's classes in order, separated by commas, if it has none."),
+    click.option("--label-only", is_flag=True, help="The model answers with labels, not with scores."),
 )
 
-data_options = _stack(
+data_options = stack(
     click.option("--data", help="csv, tsv, json, jsonl or parquet file, or the name of a set [default: demo]."),
     click.option("--split", default="test", show_default=True, help="Part of a named set."),
     click.option("--text-column", default="text", show_default=True),
@@ -66,30 +55,16 @@ data_options = _stack(
     click.option("--limit", type=click.IntRange(min=1), help="Use the first N texts only."),
 )
 
-space_options = _stack(
-    click.option(
-        "--candidates",
-        default="default",
-        show_default=True,
-        help="NAME[:FILE][?setting=value&...], several joined by |; see docs/candidates.md.",
-    ),
-    click.option("--max-swaps", type=click.IntRange(min=0), help="Most words swapped."),
-    click.option(
-        "--max-share",
-        type=float,
-        help=f"Largest share of words swapped [default: {_SHARE}, or no limit with --max-swaps].",
-    ),
-)
-
 seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
 
 
-def load_victim(spec: str, labels: str | None) -> Victim:
+def load_victim(spec: str, labels: str | None, label_only: bool = False) -> Victim:
     """The victim that `--model` names."""
     from lexproof.victims.load import load
 
-    return load(spec, labels=None if labels is None else [label.strip() for label in labels.split(",")])
+    names = None if labels is None else [label.strip() for label in labels.split(",")]
+    return load(spec, labels=names, label_only=label_only)
 
 
 def load_data(options: dict[str, Any], labels: Sequence[str] | None = None) -> Dataset:
@@ -114,26 +89,16 @@ def load_subject(options: dict[str, Any], data: Dataset | None = None) -> Subjec
     """Everything that the shared options stand for; fails before anything long starts."""
     from lexproof.candidates import from_spec
 
-    max_share = share_limit(options)
-    for name in ("model", "labels", "candidates"):
-        check_utf8(options[name] or "")
-    candidates = from_spec(options["candidates"])
-    victim = load_victim(options["model"], options["labels"])
+    for name in ("model", "labels", "candidates", "attack", "masked_lm", "encoder"):
+        check_utf8(options.get(name) or "")
+    frame = frame_of(options)
+    candidates = from_spec(frame.candidates)
+    victim = load_victim(options["model"], options["labels"], options.get("label_only", False))
     if data is None:
         data = load_data(options, victim.labels)
         if data.labels is None:
             screen.print(f"{data.name} has no column 'label': the model's own predictions count as gold")
-    return Subject(victim, data, candidates, options["max_swaps"], max_share)
-
-
-def share_limit(options: dict[str, Any]) -> float | None:
-    """What `--max-share` says; without it a quarter, or no limit if `--max-swaps` sets one."""
-    given: float | None = options["max_share"]
-    if given is None:
-        return _SHARE if options["max_swaps"] is None else None
-    if not 0 < given <= 1:
-        raise InputError(f"expected --max-share in (0, 1], got {given}")
-    return given
+    return Subject(victim, data, candidates, frame)
 
 
 def check_utf8(given: str) -> None:

@@ -21,6 +21,8 @@ def facts(summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         ("Texts", _texts(summary.get("data") or {})),
         ("Attack", summary.get("attack")),
         ("Limit", _limit(summary)),
+        ("Similarity", _similarity(summary)),
+        ("Budget", _budget(summary)),
         ("Seed", summary.get("seed")),
         ("Created", _moment(summary.get("created"))),
         ("Time", None if summary.get("seconds") is None else duration(summary["seconds"])),
@@ -59,7 +61,30 @@ def _limit(summary: Mapping[str, Any]) -> str:
     if summary.get("max_swaps") is not None:
         limits.append(f"at most {plural(summary['max_swaps'], 'swap')}")
     if summary.get("max_share") is not None:
-        limits.append(f"at most {percent(summary['max_share'])} of the words swapped")
+        least = f" (or {summary['least_swaps']})" if summary.get("least_swaps", 1) > 1 else ""
+        limits.append(f"at most {percent(summary['max_share'])} of the words swapped{least}")
+    if summary.get("max_candidates") is not None:
+        limits.append(f"at most {plural(summary['max_candidates'], 'substitute')} a word")
+    return ", ".join(limits)
+
+
+def _similarity(summary: Mapping[str, Any]) -> str:
+    """The condition on whole texts, if there is one."""
+    if summary.get("floor") is None:
+        return ""
+    window = "" if summary.get("window") is None else f" within {plural(summary['window'], 'word')} of each swap"
+    short = "" if summary.get("short_floor") is None else f" ({summary['short_floor']:.4g} for shorter texts)"
+    encoder = f" by {summary['encoder']}" if summary.get("encoder") else ""
+    return f"{summary.get('measure', 'cosine')} at least {summary['floor']:.4g}{window}{short}{encoder}"
+
+
+def _budget(summary: Mapping[str, Any]) -> str:
+    """Model inputs that a text may cost."""
+    limits = []
+    if summary.get("max_queries") is not None:
+        limits.append(f"at most {plural(summary['max_queries'], 'model input')} a text")
+    if summary.get("queries_per_word") is not None:
+        limits.append(f"at most {plural(summary['queries_per_word'], 'model input')} a word of the text")
     return ", ".join(limits)
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from lexproof.errors import InputError, ModelError
-from lexproof.points import FloatArray, IntArray, Points, Sensitivity, dense
+from lexproof.points import FirstOrder, FloatArray, IntArray, Points, Sensitivity, dense
 from lexproof.space import Space
 from lexproof.text import Input
 
@@ -54,6 +54,9 @@ class Victim(ABC):
     """Bound on how far floating point may move a score margin between two evaluations of the same input."""
 
     has_gradients: ClassVar[bool] = False
+
+    has_scores: bool = True
+    """Whether scores say how sure the victim is; if not, they are 1.0 for the predicted label and 0.0 for others."""
 
     @abstractmethod
     def scores(self, inputs: Sequence[Input]) -> FloatArray:
@@ -102,7 +105,18 @@ class Victim(ABC):
 
     def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
         """L1 norm of the gradient of a label's score by each word: (B, n).  Only with `has_gradients`."""
-        raise InputError(f"expected a victim with gradients, got {self.kind!r}; use a method that needs scores only")
+        raise self._without_gradients()
+
+    def first_order(self, bound: Bound, request: FirstOrder) -> FloatArray:
+        """First-order change of a label's score by each single swap: (B, S).  Only with `has_gradients`."""
+        raise self._without_gradients()
+
+    def _check_label(self, label: int) -> None:
+        if not 0 <= label < self.classes:
+            raise InputError(f"expected a label from 0 to {self.classes - 1}, got {label}")
+
+    def _without_gradients(self) -> InputError:
+        return InputError(f"expected a victim with gradients, got {self.kind!r}; use a method that needs scores only")
 
 
 _TRIED = 8
@@ -131,15 +145,21 @@ def each_alone(asked: Sequence[Asked], ask: Callable[[Asked], Got]) -> list[Got 
     return found
 
 
+_LABELS = "; if it returns labels, pass scores=False, or --label-only on the command line"
+
+
 def check_scores(scores: object, rows: int, classes: int | None, source: str) -> FloatArray:
     """The scores as a float64 array, or ModelError if shape or values cannot be used."""
     try:
         array = np.asarray(scores, np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"expected {source} to return numbers, got {type(scores).__name__}: {error}") from error
+        named = isinstance(scores, Sequence) and all(isinstance(score, str) for score in scores)
+        problem = f"expected {source} to return numbers, got {type(scores).__name__}: {error}"
+        raise ModelError(problem + _LABELS if named else problem) from error
     wanted = f"({rows}, {'classes' if classes is None else classes})"
     if array.ndim != 2 or len(array) != rows or (classes is not None and array.shape[1] != classes):
-        raise ModelError(f"expected {source} to return scores of shape {wanted}, got {array.shape}")
+        problem = f"expected {source} to return scores of shape {wanted}, got {array.shape}"
+        raise ModelError(problem + _LABELS if array.ndim == 1 else problem)
     if array.shape[1] < 2:
         raise ModelError(f"expected {source} to score at least 2 classes, got {array.shape[1]}")
     if not np.isfinite(array).all():

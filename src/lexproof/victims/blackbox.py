@@ -1,4 +1,4 @@
-"""BlackBox: any function from texts to scores.
+"""BlackBox: any function from texts to scores, or to labels.
 
 A function is all a black box needs.  From the command line it is named `module:function` or `file.py:function`.
 """
@@ -22,9 +22,10 @@ from lexproof.errors import InputError, ModelError
 from lexproof.points import FloatArray
 from lexproof.text import Input
 from lexproof.victims.base import Victim, check_scores
+from lexproof.victims.labels import scores_of_labels
 
 ScoreFunction = Callable[[list[Any]], Any]
-"""Reads a list of strings (or of (premise, hypothesis) tuples) and returns scores, one row a text."""
+"""Reads a list of strings (or of (premise, hypothesis) tuples); returns scores, one row a text, or one label a text."""
 
 
 class BlackBox(Victim):
@@ -33,6 +34,8 @@ class BlackBox(Victim):
     `fn` is called with at most `batch_size` texts and must return finite scores of shape (texts, classes).  It must be
     pure: the same text has the same scores up to `rounding`, whatever else is in the batch.  What it raises becomes
     a ModelError.
+
+    With `scores=False` the function returns one label a text, as a number from 0 on or as one of `labels`.
     """
 
     kind: ClassVar[str] = "blackbox"
@@ -45,9 +48,12 @@ class BlackBox(Victim):
         name: str | None = None,
         batch_size: int | None = None,
         rounding: float = 1e-6,
+        scores: bool = True,
     ) -> None:
         if len(labels) < 2:
             raise InputError(f"expected at least 2 labels, got {list(labels)}")
+        if not scores and len(set(labels)) < len(labels):
+            raise InputError(f"expected distinct labels, got {list(labels)}")
         if batch_size is not None and batch_size < 1:
             raise InputError(f"expected batch_size >= 1, got {batch_size}")
         self.fn = fn
@@ -55,9 +61,10 @@ class BlackBox(Victim):
         self.name = name or _name_of(fn)
         self.batch_size = batch_size
         self.rounding = rounding
+        self.has_scores = scores
 
     def scores(self, inputs: Sequence[Input]) -> FloatArray:
-        """Scores of texts: (B, classes)."""
+        """Scores of texts: (B, classes); 1.0 for the label of a function that returns labels."""
         size = self.batch_size or max(len(inputs), 1)
         parts = [self._call(list(inputs[at : at + size])) for at in range(0, len(inputs), size)]
         return np.concatenate([np.empty((0, self.classes)), *parts])
@@ -67,12 +74,16 @@ class BlackBox(Victim):
             found = self.fn(inputs)
         except Exception as error:  # the function is foreign code and may raise anything
             raise ModelError(f"black box {self.name!r} raised {type(error).__name__}: {error}") from error
-        return check_scores(found, len(inputs), self.classes, f"black box {self.name!r}")
+        source = f"black box {self.name!r}"
+        if not self.has_scores:
+            return scores_of_labels(found, len(inputs), self.labels, source)
+        return check_scores(found, len(inputs), self.classes, source)
 
     @property
     def fingerprint(self) -> str:
         """Hash of the labels and, as far as they can be known, the function's name and source."""
         content = [self.kind, self.labels, getattr(self.fn, "__module__", ""), self.name, _source_of(self.fn)]
+        content += [] if self.has_scores else ["labels"]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 

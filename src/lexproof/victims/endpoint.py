@@ -1,10 +1,7 @@
 """Endpoint: a classifier behind HTTP that answers JSON.
 
-A request is `POST {"inputs": [text, …]}`; a pair is written [premise, hypothesis].  Three answers are understood:
-
-    {"scores": [[0.1, 0.9], …]}                                         one row a text, one column a label
-    [[0.1, 0.9], …]                                                     the same, bare
-    [[{"label": "pos", "score": 0.9}, {"label": "neg", …}], …]          Hugging Face's form, columns put in order
+A request is `POST {"inputs": [text, …]}`; a pair is written [premise, hypothesis].  What answers are understood is
+said in `endpoint_answers`.
 
 Connection errors, time-outs and the statuses 429 and 5xx are retried with doubling pauses (`Retry-After` is obeyed).
 """
@@ -32,6 +29,8 @@ from lexproof.errors import InputError, ModelError
 from lexproof.points import FloatArray
 from lexproof.text import Input
 from lexproof.victims.base import Victim, check_scores
+from lexproof.victims.endpoint_answers import is_labelled, labels_in, rows_in, table
+from lexproof.victims.labels import scores_of_labels
 
 _IN_TARGETS = "!#$%&'()*+,/:;=?@[]~"  # what may stand in a path or query as it is; what is encoded already stays so
 
@@ -82,6 +81,7 @@ class Endpoint(Victim):
         politeness: Politeness | None = None,
         name: str | None = None,
         rounding: float = 1e-6,
+        scores: bool = True,
     ) -> None:
         if len(labels) < 2 or len(set(labels)) < len(labels):
             raise InputError(f"expected at least 2 distinct labels, got {list(labels)}")
@@ -91,6 +91,7 @@ class Endpoint(Victim):
             _token(token_env)
         self.labels = tuple(labels)
         self.rounding = rounding
+        self.has_scores = scores
         self.batch_size = batch_size
         self._field = field
         self._extra = dict(extra or {})
@@ -102,8 +103,10 @@ class Endpoint(Victim):
         """An endpoint that is asked about one short text to learn its labels: its names in sorted order, or 0, 1, …"""
         victim = cls(url, ("0", "1"), **settings)
         source = victim._channel.shown
-        row = _rows(victim._post(["a"]), 1, source)
-        if isinstance(row, list) and len(row) == 1 and _is_labelled(row[0]):
+        if not victim.has_scores:
+            raise ModelError(f"expected label names for {source}, which gives labels only, got none; pass labels")
+        row = rows_in(victim._post(["a"]), 1, source)
+        if isinstance(row, list) and len(row) == 1 and is_labelled(row[0]):
             victim.labels = tuple(sorted(str(item["label"]) for item in row[0]))
         else:
             victim.labels = tuple(map(str, range(check_scores(row, 1, None, source).shape[1])))
@@ -117,7 +120,11 @@ class Endpoint(Victim):
 
     def _ask(self, inputs: Sequence[Input]) -> FloatArray:
         source = self._channel.shown
-        rows = _table(self._post(inputs), self.labels, len(inputs), source)
+        if not self.has_scores:
+            return scores_of_labels(
+                labels_in(self._post(inputs), len(inputs), source), len(inputs), self.labels, source
+            )
+        rows = table(self._post(inputs), self.labels, len(inputs), source)
         return check_scores(rows, len(inputs), self.classes, source)
 
     def _post(self, inputs: Sequence[Input]) -> Any:
@@ -132,6 +139,7 @@ class Endpoint(Victim):
     def fingerprint(self) -> str:
         """Hash of address, labels and request form; what the service computes cannot be known."""
         content = [self.kind, self._channel.url, self.labels, self._field, self._extra]
+        content += [] if self.has_scores else ["labels"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -251,35 +259,3 @@ def _retry_after(value: str | None) -> float | None:
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
     except (TypeError, ValueError):  # neither form, or a date without a zone
         return None
-
-
-def _table(answer: Any, labels: tuple[str, ...], rows: int, source: str) -> Any:
-    """The rows of scores in an answer, columns in the order of the labels."""
-    answer = _rows(answer, rows, source)
-    if isinstance(answer, list) and answer and all(_is_labelled(row) for row in answer):
-        return [_by_label(row, labels, source) for row in answer]
-    return answer
-
-
-def _rows(answer: Any, rows: int, source: str) -> Any:
-    """The rows of an answer, whatever it is wrapped in."""
-    if isinstance(answer, dict):
-        if "scores" not in answer:
-            raise ModelError(f"expected 'scores' in the answer of {source}, got keys {sorted(answer)}")
-        answer = answer["scores"]
-    if rows == 1 and _is_labelled(answer):  # one text: some services leave the outer list away
-        return [answer]
-    return answer
-
-
-def _is_labelled(row: Any) -> bool:
-    return (
-        isinstance(row, list) and bool(row) and all(isinstance(r, dict) and {"label", "score"} <= r.keys() for r in row)
-    )
-
-
-def _by_label(row: list[dict[str, Any]], labels: tuple[str, ...], source: str) -> list[Any]:
-    found = {str(item["label"]): item["score"] for item in row}
-    if found.keys() != set(labels):
-        raise ModelError(f"expected scores for {', '.join(labels)} from {source}, got {', '.join(sorted(found))}")
-    return [found[label] for label in labels]

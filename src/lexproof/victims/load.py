@@ -5,7 +5,7 @@
 | `movies-cnn` | a model that the package carries |
 | a folder with `model.json` | what `train` or `harden` wrote |
 | a folder with `config.json` | a Hugging Face sequence classifier |
-| `module:name` or `file.py:name` | a function from texts to scores, a fitted pipeline, a victim, or a maker of one |
+| `module:name` or `file.py:name` | a function from texts to scores or labels, a fitted pipeline, a victim, or a maker |
 | `http://…` or `https://…` | an endpoint |
 | anything else, such as `owner/model` | a Hugging Face name (needs network) |
 
@@ -27,6 +27,7 @@ from lexproof.errors import ModelError, require
 from lexproof.victims.base import Victim, check_scores
 from lexproof.victims.blackbox import BlackBox, import_function, is_function_spec
 from lexproof.victims.folder import PICKLES
+from lexproof.victims.labels import LabelOnly
 
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
@@ -37,9 +38,23 @@ def embedded() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in sorted(models.glob("*/model.json"))}
 
 
-def load(spec: str | Path, *, labels: Sequence[str] | None = None, **settings: Any) -> Victim:
-    """The victim that `spec` names; `labels` and further settings go to its constructor."""
+def load(spec: str | Path, *, labels: Sequence[str] | None = None, label_only: bool = False, **settings: Any) -> Victim:
+    """The victim that `spec` names; `labels` and further settings go to its constructor.
+
+    With `label_only` a function or service returns labels instead of scores; of any other victim the scores are hidden.
+    """
     text = str(spec)
+    if label_only and (is_function_spec(text) or _is_address(text)):
+        settings["scores"] = False
+    victim = _load(text, labels, settings)
+    return LabelOnly(victim) if label_only and victim.has_scores else victim
+
+
+def _is_address(text: str) -> bool:
+    return text.startswith(("http://", "https://"))
+
+
+def _load(text: str, labels: Sequence[str] | None, settings: dict[str, Any]) -> Victim:
     path = Path(text).expanduser()
     if text in embedded():
         return _load_folder(embedded()[text], labels, settings)
@@ -47,7 +62,7 @@ def load(spec: str | Path, *, labels: Sequence[str] | None = None, **settings: A
         return _load_folder(path, labels, settings)
     if path.is_file():
         _refuse_file(path)
-    if text.startswith(("http://", "https://")):
+    if _is_address(text):
         return _load_endpoint(text, labels, settings)
     if is_function_spec(text):
         return victim_of(import_function(text), text, labels, **settings)
@@ -68,14 +83,25 @@ def victim_of(thing: Any, spec: str, labels: Sequence[str] | None = None, **sett
             raise ModelError(f"{spec!r} raised {type(error).__name__}: {error}") from error
     if isinstance(thing, Victim):
         return thing
-    if hasattr(thing, "predict_proba") or hasattr(thing, "decision_function"):
+    if _is_pipeline(thing):
         from lexproof.victims.sklearn import Sklearn
 
         return Sklearn(thing, labels, **{"name": spec, **settings})
     if not callable(thing):
         raise ModelError(f"expected a function, a pipeline or a victim in {spec!r}, got {type(thing).__name__}")
-    labels = labels or getattr(thing, "labels", None) or _count_labels(thing, spec)
-    return BlackBox(thing, labels, **{"name": spec, **settings})
+    labels = labels or getattr(thing, "labels", None)
+    if labels is None and not settings.get("scores", True):
+        raise ModelError(f"expected label names for {spec!r}, which returns labels, got none; {_NAME_THEM}")
+    return BlackBox(thing, labels or _count_labels(thing, spec), **{"name": spec, **settings})
+
+
+_NAME_THEM = "pass labels=[...] or --labels, or set function.labels = [...]"
+
+
+def _is_pipeline(thing: Any) -> bool:
+    if hasattr(thing, "predict_proba") or hasattr(thing, "decision_function"):
+        return True
+    return hasattr(thing, "predict") and not callable(thing)
 
 
 def _count_labels(function: Any, spec: str) -> list[str]:

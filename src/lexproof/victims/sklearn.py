@@ -15,21 +15,30 @@ from lexproof.errors import ModelError
 from lexproof.points import FloatArray
 from lexproof.text import Input
 from lexproof.victims.base import Victim, check_scores
+from lexproof.victims.labels import scores_of_labels
 
 
 class Sklearn(Victim):
-    """A pipeline with `predict_proba`, or else `decision_function`; labels are its `classes_`.
+    """A pipeline with `predict_proba`, or else `decision_function`, or else `predict`; labels are its `classes_`.
 
     A binary decision value d becomes the scores (-d, d).  The predicted label is the largest score; estimators whose
-    `predict` does something else (SVC with probability=True) are judged by their scores.
+    `predict` does something else (SVC with probability=True) are judged by their scores.  With `scores=False`, or if it
+    has nothing else, `predict` is asked and the victim gives labels only.
     """
 
     kind: ClassVar[str] = "sklearn"
 
     def __init__(
-        self, pipeline: Any, labels: Sequence[str] | None = None, *, name: str | None = None, rounding: float = 1e-9
+        self,
+        pipeline: Any,
+        labels: Sequence[str] | None = None,
+        *,
+        name: str | None = None,
+        rounding: float = 1e-9,
+        scores: bool = True,
     ) -> None:
-        self.method = _method_of(pipeline)
+        self.method = _method_of(pipeline, scores)
+        self.has_scores = self.method != "predict"
         classes = getattr(pipeline, "classes_", None)
         if classes is None:
             raise ModelError(
@@ -43,16 +52,24 @@ class Sklearn(Victim):
         self.rounding = rounding
 
     def scores(self, inputs: Sequence[Input]) -> FloatArray:
-        """Probabilities or decision values of texts: (B, classes)."""
+        """Probabilities or decision values of texts, or 1.0 for the predicted label: (B, classes)."""
         if not len(inputs):
             return np.empty((0, self.classes))
         try:
             found = np.asarray(getattr(self.pipeline, self.method)(list(inputs)))
         except Exception as error:  # an estimator is foreign code and may raise anything
             raise ModelError(f"{self.name}.{self.method} raised {type(error).__name__}: {error}") from error
+        source = f"{self.name}.{self.method}"
+        if not self.has_scores:
+            return scores_of_labels(self._numbers(found), len(inputs), self.labels, source)
         if found.ndim == 1 and self.classes == 2:
             found = np.stack([-found, found], axis=1)
-        return check_scores(found, len(inputs), self.classes, f"{self.name}.{self.method}")
+        return check_scores(found, len(inputs), self.classes, source)
+
+    def _numbers(self, found: Any) -> list[Any]:
+        """The place of each predicted class; what is none of them as it is."""
+        numbers = {value: number for number, value in enumerate(np.asarray(self.pipeline.classes_).tolist())}
+        return [value if isinstance(value, list) else numbers.get(value, repr(value)) for value in found.tolist()]
 
     @property
     def fingerprint(self) -> str:
@@ -62,12 +79,15 @@ class Sklearn(Victim):
         return digest.hexdigest()[:16]
 
 
-def _method_of(pipeline: Any) -> str:
-    if hasattr(pipeline, "predict_proba"):
+def _method_of(pipeline: Any, scores: bool) -> str:
+    if scores and hasattr(pipeline, "predict_proba"):
         return "predict_proba"
-    if not hasattr(pipeline, "decision_function"):
+    if not (scores and hasattr(pipeline, "decision_function")):
+        if hasattr(pipeline, "predict"):
+            return "predict"
         raise ModelError(
-            f"expected a pipeline with predict_proba or decision_function, got {type(pipeline).__name__} with neither"
+            "expected a pipeline with predict_proba, decision_function or predict, "
+            f"got {type(pipeline).__name__} with none of them"
         )
     if getattr(_last(pipeline), "decision_function_shape", "ovr") == "ovo":
         raise ModelError("expected one decision value a class, got decision_function_shape='ovo'; use 'ovr'")

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lexproof.errors import ModelError, require
-from lexproof.points import FloatArray, Sensitivity
+from lexproof.points import FirstOrder, FloatArray, Sensitivity
 from lexproof.space import Space
 from lexproof.text import Input
+from lexproof.victims import transformer_gradients
 from lexproof.victims.base import Bound, Victim, check_scores
 from lexproof.victims.noise import largest_difference, stated_rounding
-from lexproof.victims.transformer_bind import UnitBound, surface
+from lexproof.victims.transformer_bind import UnitBound
 from lexproof.victims.transformer_encoding import Encoder, Row
 from lexproof.victims.transformer_folder import Parts, length_limit, read_parts, write_parts
 
@@ -109,7 +110,7 @@ class Transformer(Victim):
     def forward(self, rows: Sequence[Row]) -> FloatArray:
         """Probabilities of encoded rows, batched by length."""
         scores = np.empty((len(rows), self.classes))
-        for batch in self._batches(rows):
+        for batch in self.batches(rows):
             scores[batch] = torch.softmax(self._logits([rows[b] for b in batch]), dim=-1).numpy()
         return check_scores(scores, len(rows), self.classes, self.name)
 
@@ -132,7 +133,7 @@ class Transformer(Victim):
         # GPT-2 and its kin find the last token of a text by the model's own padding token
         return self.encoder.tokenizer.pad_token_id is not None and self.model.config.pad_token_id is not None
 
-    def _batches(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+    def batches(self, rows: Sequence[Row]) -> Iterator[list[int]]:
         """Indexes of rows, shortest first, in batches of at most `batch_tokens` padded tokens."""
         batch: list[int] = []
         for b in sorted(range(len(rows)), key=lambda b: len(rows[b].ids)):
@@ -182,42 +183,14 @@ class Transformer(Victim):
 
     def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
         """L1 norm of the gradient of a label's probability by each word's embeddings, summed over its pieces."""
-        space = bound.space
-        premise = space.original.premise
-        surfaces = [surface(space, point, self.encoder.mask) for point in request.points]
-        inputs: list[Input] = [text if premise is None else (premise, text) for text, _ in surfaces]
-        norms = self._token_norms(self.encoder.encode(inputs), request.label)
-        found = np.zeros(request.points.shape)
-        for b, spans in enumerate(self.encoder.spans(inputs)):
-            owners = _owners(spans, surfaces[b][1])
-            inside = owners >= 0
-            np.add.at(found[b], owners[inside], norms[b][inside])
-        return found
+        self._check_label(request.label)
+        return transformer_gradients.sensitivity(self, bound.space, request)
 
-    def _token_norms(self, rows: Sequence[Row], label: int) -> list[FloatArray]:
-        """L1 norm of the gradient of the label's probability by each token's embedding."""
-        norms: list[FloatArray] = [np.empty(0)] * len(rows)
-        leaves: list[torch.Tensor] = []
-
-        def detach(module: object, inputs: object, output: torch.Tensor) -> torch.Tensor:
-            leaves.append(output.detach().requires_grad_())
-            return leaves[-1]
-
-        hook = self.model.get_input_embeddings().register_forward_hook(detach)
-        try:
-            for batch in self._batches(rows):
-                leaves.clear()
-                with torch.enable_grad():
-                    logits = self.run([rows[b] for b in batch])
-                    score = torch.softmax(logits.double(), -1)[:, label].sum()
-                    # the first look-up is that of the text; GPT-2 looks token types up in the same table
-                    (gradient,) = torch.autograd.grad(score, leaves[:1])
-                lengths = gradient.double().abs().sum(-1).numpy()
-                for row, b in enumerate(batch):
-                    norms[b] = lengths[row, : len(rows[b].ids)]
-        finally:
-            hook.remove()
-        return norms
+    def first_order(self, bound: Bound, request: FirstOrder) -> FloatArray:
+        """First-order change of a label's probability by each single swap: (B, S); see `FirstOrder`."""
+        self._check_label(request.label)
+        units = bound if isinstance(bound, UnitBound) else self.bind(bound.space)
+        return transformer_gradients.first_order(self, units, request)
 
     # ------------------------------------------------------------------ identity and storage
 
@@ -247,15 +220,3 @@ def _check_vocabulary(parts: Parts) -> None:
             f"expected a tokenizer whose ids are below {known}, the tokens that the model knows, got id {largest}; "
             "they do not belong together, or tokens were added without resize_token_embeddings"
         )
-
-
-def _owners(tokens: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """For each token the first word that shares a character with it, or -1; both ordered and given as spans."""
-    owners = np.full(len(tokens), -1)
-    w = 0
-    for t, (start, end) in enumerate(tokens):
-        while w < len(words) and words[w][1] <= max(start, words[w][0]):  # over, or deleted
-            w += 1
-        if w < len(words) and start < end and words[w][0] < end:
-            owners[t] = w
-    return owners

@@ -16,15 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, pairwise
 
 import numpy as np
 
-from lexproof.points import DELETED, IntArray
+from lexproof.points import DELETED, MASKED, BoolArray, IntArray, Points
 from lexproof.space import Space
 from lexproof.text import Input, Text
 from lexproof.victims.base import Bound
+from lexproof.victims.first_order import Choices
 from lexproof.victims.transformer_encoding import Encoder, Row
+from lexproof.victims.unread import without
 
 _SPOT_CHECKS = 3  # random whole texts compared for each space
 
@@ -85,6 +88,23 @@ class UnitBound(Bound):
         }
         self.is_local = encoder.can_assemble(pair=premise is not None) and self._is_local()
 
+    def canonical(self, points: Points) -> Points:
+        """Words past the length limit, however the words before them are chosen, become the original ones."""
+        return points if self._unread is None else without(points, self._unread)
+
+    @cached_property
+    def _unread(self) -> BoolArray | None:
+        """Words that are never read.  How a pair is cut depends on both lengths, so no word of one counts as such."""
+        room = self._encoder.room
+        if not self.is_local or room is None or self._premise:
+            return None
+        begins = 0
+        found = np.zeros(self.space.n, np.bool_)
+        for u, unit in enumerate(self._units):
+            found[unit.first : unit.stop] = begins >= room
+            begins += min(map(len, self._tables[u])) if u in self._tables else 0
+        return found if found.any() else None
+
     def rows(self, points: IntArray) -> Sequence[Row]:
         """What the model reads for each of these dense points."""
         if not self.is_local:
@@ -116,6 +136,30 @@ class UnitBound(Bound):
         words = self._words[unit.first : unit.stop]
         chosen = points[:, unit.first : unit.stop].tolist()
         return self._encoder.runs([unit.write([w[c] for w, c in zip(words, row, strict=True)]) for row in chosen])
+
+    @cached_property
+    def choices(self) -> Choices:
+        """The tokens of each word's DELETED, MASKED, 0, 1, … where it stands, its neighbors being the original ones."""
+        runs: list[tuple[int, ...]] = []
+        for u, unit in enumerate(self._units):
+            for i in range(unit.first, unit.stop):
+                held = self._held(u, i)
+                runs += [(), held[MASKED], *held[:MASKED]]
+        ids = np.fromiter(chain.from_iterable(runs), np.int64)
+        sizes = self.space.sizes
+        first = np.cumsum(sizes + 1 + len((DELETED, MASKED))) - sizes - 1
+        return Choices(ids, np.array([len(run) for run in runs], np.int64), first)
+
+    def _held(self, u: int, word: int) -> list[tuple[int, ...]]:
+        """The tokens that hold each version of a word in its unit."""
+        unit = self._units[u]
+        if u in self._tables and not "".join(unit.gaps).strip():
+            return self._tables[u]  # nothing but the word
+        words = list(self.space.original.words[unit.first : unit.stop])
+        at = word - unit.first
+        begin = sum(map(len, [*unit.gaps[: at + 1], *words[:at]]))
+        strings = [unit.write([*words[:at], version, *words[at + 1 :]]) for version in self._words[word]]
+        return self._encoder.held(strings, [(begin, begin + len(version)) for version in self._words[word]])
 
     # ------------------------------------------------------------------ is the text the sum of its units?
 

@@ -156,6 +156,14 @@ class Encoder:
         self._runs.update((string, tuple(encoding.ids)) for string, encoding in zip(missing, encodings, strict=True))
         return [self._runs[string] for string in strings]
 
+    def held(self, strings: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
+        """Of the tokens of each string by itself, those that share a character with its span."""
+        found = []
+        for encoding, (begin, end) in zip(self._encodings(strings, special=False), spans, strict=True):
+            places = zip(encoding.ids, encoding.offsets, strict=True)
+            found.append(tuple(token for token, (a, b) in places if max(a, begin) < min(b, end)))
+        return found
+
     def can_assemble(self, *, pair: bool) -> bool:
         """Whether `assemble` knows the special tokens, and no added token can arise from two words and their space.
 
@@ -163,6 +171,13 @@ class Encoder:
         follows it, joins words that no check of a word between its neighbors may ever see together.
         """
         return self._is_local and (self._pair if pair else self._single) is not None
+
+    @property
+    def room(self) -> int | None:
+        """How many tokens of a text by itself are read, the first ones; None if that is not so or not known."""
+        if self._single is None or self.tokenizer.truncation_side == "left":
+            return None
+        return self.max_length - self._single.special
 
     def assemble(self, sequences: Sequence[Sequence[int]]) -> Row:
         """The sequences' ids truncated and framed as the tokenizer does it."""

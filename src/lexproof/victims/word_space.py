@@ -21,6 +21,7 @@ from lexproof.errors import InputError
 from lexproof.points import MASKED, IntArray, Points, Swaps
 from lexproof.space import Space
 from lexproof.victims.base import Bound
+from lexproof.victims.unread import unread, without
 from lexproof.victims.vocabulary import SEPARATOR, UNKNOWN, Vocabulary, may_join, spans
 from lexproof.victims.word_rows import Index, Rows
 from lexproof.victims.word_swaps import Columns, TokenSwaps, outside
@@ -53,6 +54,7 @@ class WordBound(Bound):
         self._is_distinct = all([word.is_distinct for word in self._words])
         self._table = np.concatenate([_NO_WORDS, *[word.table for word in self._words]], axis=1)
         self.columns = self._columns()
+        self._unread = unread(self.space.sizes, self._table[0], self._fixed(), max_length) if self._is_cut else None
 
     def _columns(self) -> Columns:
         ids = [*self._premise, *self._gaps[0].original]
@@ -76,11 +78,23 @@ class WordBound(Bound):
             is_aligned,
         )
 
+    def _fixed(self) -> Index:
+        """Number of tokens before the first word, and between each word and the next."""
+        gaps = [len(gap.original) for gap in self._gaps[:-1]]
+        return np.array([len(self._premise) + gap if i == 0 else gap for i, gap in enumerate(gaps)], np.int64)
+
     # ------------------------------------------------------------------ words that look alike
 
     def canonical(self, points: Points) -> Points:
-        """Substitutes with the same tokens (words the model does not know) become the first of them."""
-        if self._is_distinct or not self.is_local:
+        """Substitutes with the same tokens (words the model does not know) become the first of them.
+
+        Words past `max_length`, however the words before them are chosen, become the original ones.
+        """
+        if not self.is_local:
+            return points
+        if self._unread is not None:
+            points = without(points, self._unread)
+        if self._is_distinct:
             return points
         alike: IntArray = self._table[2]
         if isinstance(points, Swaps):
@@ -148,6 +162,12 @@ class WordBound(Bound):
         lengths = np.array([len(run) for run in runs], np.int64)
         pool = np.fromiter(chain.from_iterable(runs), np.int32, int(lengths.sum()))
         return _Runs(pool, lengths, np.cumsum(lengths) - lengths)
+
+    @property
+    def choices(self) -> tuple[IntArray, Index]:
+        """The tokens of each word's DELETED, MASKED, 0, 1, … written alone, in one array, and how many each has."""
+        gaps = self.space.n + 1
+        return self._runs.pool[self._runs.lengths[:gaps].sum() :], self._runs.lengths[gaps:]
 
     def _layout(self, points: IntArray) -> Layout:
         count, n = points.shape

@@ -22,9 +22,10 @@ import torch
 from torch import Tensor
 
 from lexproof.errors import InputError, ModelError
-from lexproof.points import FloatArray, IntArray, Points, Sensitivity, Swaps, dense
+from lexproof.points import FirstOrder, FloatArray, Gradient, IntArray, Points, Sensitivity, Swaps, dense
 from lexproof.space import Space
 from lexproof.text import Input
+from lexproof.victims import word_gradients
 from lexproof.victims.base import Bound, Job, Victim, check_scores
 from lexproof.victims.folder import save_words
 from lexproof.victims.noise import noise_of, stated_rounding
@@ -269,24 +270,15 @@ class WordVictim(Victim):
 
     def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
         """L1 norm of the gradient of a label's probability by the vectors of each word's tokens: (B, n)."""
+        return word_gradients.sensitivity(self.net, self._to_differentiate(bound, request), request, self.batch_tokens)
+
+    def first_order(self, bound: Bound, request: FirstOrder) -> FloatArray:
+        """First-order change of a label's probability by each single swap: (B, S); see `FirstOrder`."""
+        return word_gradients.first_order(self.net, self._to_differentiate(bound, request), request, self.batch_tokens)
+
+    def _to_differentiate(self, bound: Bound, request: Gradient) -> WordBound:
+        self._check_label(request.label)
         if not isinstance(bound, WordBound):
             bound = self.bind(bound.space)
         self._check_bound(bound)
-        if not 0 <= request.label < self.classes:
-            raise InputError(f"expected a label from 0 to {self.classes - 1}, got {request.label}")
-        layout = bound.layout(request.points)
-        norms = np.zeros(request.points.shape)
-        for chosen, ids, lengths in layout.rows.batches(self.batch_tokens):
-            by_token = self._gradient_norms(torch.from_numpy(ids), torch.from_numpy(lengths), request.label)
-            sums = np.concatenate([np.zeros((len(ids), 1)), np.cumsum(by_token, axis=1)], axis=1)
-            starts = np.minimum(layout.starts[chosen], lengths[:, None])
-            ends = np.minimum(layout.ends[chosen], lengths[:, None])
-            norms[chosen] = np.take_along_axis(sums, ends, 1) - np.take_along_axis(sums, starts, 1)
-        return norms
-
-    def _gradient_norms(self, ids: Tensor, lengths: Tensor, label: int) -> FloatArray:
-        embedded = self.net.embedding(ids).requires_grad_()
-        with torch.enable_grad():
-            probability = torch.softmax(self.net.logits(embedded, lengths).double(), 1)[:, label].sum()
-            (gradient,) = torch.autograd.grad(probability, embedded)
-        return np.asarray(gradient.abs().sum(2).double().numpy())
+        return bound
