@@ -4,7 +4,7 @@
         [--candidates wordnet?k=5] [--max-share 0.25] [--exact 200000] [--threads 1] [--seed 0]
 
 Texts are drawn by the seed from those of the test split that the model classifies correctly; all attacks search the
-same spaces.  Each attack's answers are written to OUT/MODEL-DATA.ATTACK.json after every hundred texts and found there
+same spaces.  Each attack's answers are written to OUT/MODEL-DATA.ATTACK.json after every block of texts and found there
 by the next run, so that a long comparison can be done in parts.  Columns:
 
     success   texts broken, with a 95 % Clopper-Pearson interval
@@ -34,8 +34,6 @@ from lexproof.data import read
 from lexproof.questions import Find, Item, Minimize, answer_all
 from lexproof.statistics.intervals import clopper_pearson
 from lexproof.victims.base import Victim
-
-BLOCK = 100  # texts whose answers are written together
 
 
 def draw(victim: Victim, name: str, count: int, seed: int) -> list[tuple[str, int]]:
@@ -69,19 +67,23 @@ def attack_block(victim: Victim, items: list[Item], attack: str, seed: int) -> d
     }
 
 
-def attack_all(path: Path, setting: dict[str, Any], victim: Victim, items: list[Item], attack: str) -> dict[str, Any]:
+def attack_all(
+    path: Path, setting: dict[str, Any], victim: Victim, items: list[Item], attack: str, size: int
+) -> dict[str, Any]:
     """The answers of one attack, block by block; what an earlier run has written is not done again."""
     result: dict[str, Any] = {"setting": setting, "attack": attack, "seconds": 0.0, "swaps": [], "queries": []}
     if path.exists() and json.loads(path.read_text())["setting"] == setting:
         result = json.loads(path.read_text())
     while len(result["swaps"]) < len(items):
         start = len(result["swaps"])
-        block = attack_block(victim, items[start : start + BLOCK], attack, setting["seed"])
+        block = attack_block(victim, items[start : start + size], attack, setting["seed"])
         for name, part in block.items():
             result[name] += part
         path.write_text(json.dumps(result))
         print(f"{path.name}: {len(result['swaps'])} texts, {result['seconds']:.0f} s", flush=True)
-    return result
+    share = len(items) / len(result["swaps"])  # an earlier run may have done more texts
+    return {**result, **{name: result[name][: len(items)] for name in ("swaps", "queries")},
+            "seconds": result["seconds"] * share}  # fmt: skip
 
 
 def exact_minima(victim: Victim, items: list[Item], max_points: int) -> list[tuple[int, int | None]]:
@@ -152,6 +154,7 @@ def main() -> None:
     parser.add_argument("--candidates", default="wordnet?k=5")
     parser.add_argument("--max-share", type=float, default=0.25)
     parser.add_argument("--exact", type=int, help="texts enumerated a space for the exact minimum")
+    parser.add_argument("--block", type=int, default=100, help="texts attacked at once, and written together")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
@@ -164,13 +167,15 @@ def main() -> None:
     spaces = [lp.Space.around(text, candidates, max_share=options.max_share) for text, _ in rows]
     items = [Item(key, space, label) for key, (space, (_, label)) in enumerate(zip(spaces, rows, strict=True))]
     setting = {
-        "model": victim.fingerprint, "texts": len(rows), "candidates": options.candidates,
+        "model": victim.fingerprint, "data": options.data, "candidates": options.candidates,
         "max_share": options.max_share, "seed": options.seed,
     }  # fmt: skip
 
     stem = f"{options.model.name}-{options.data}"
     results = [
-        attack_all(options.out / f"{stem}.{attack.replace('?', '_')}.json", setting, victim, items, attack)
+        attack_all(
+            options.out / f"{stem}.{attack.replace('?', '_')}.json", setting, victim, items, attack, options.block
+        )
         for attack in options.attacks.split(",")
     ]
     minima = exact_minima(victim, items, options.exact) if options.exact else []

@@ -1,5 +1,6 @@
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -8,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from lexproof.errors import InputError
-from lexproof.points import DELETED, MASKED, Swaps, dense, keys, zobrist
+from lexproof.points import DELETED, MASKED, BoolArray, Swaps, dense, keys, zobrist
 from lexproof.space import Change, Space, allowed_swaps
 from lexproof.strata import Strata
-from lexproof.text import Text
+from lexproof.text import Input, Text
 from toys import random_space
 
 sizes_strategy = st.lists(st.integers(0, 4), min_size=0, max_size=6)
@@ -263,3 +264,18 @@ def test_fingerprint_depends_on_everything() -> None:
         Space(Text.parse("a b", premise="p"), [["x"], []]),
     ]
     assert len({space.fingerprint for space in spaces}) == len(spaces)
+
+
+def test_a_predicate_that_says_what_it_depends_on_is_part_of_the_fingerprint() -> None:
+    class Longer:
+        def __init__(self, least: int) -> None:
+            self.spec = {"name": "longer", "least": least}
+
+        def __call__(self, inputs: Sequence[Input]) -> BoolArray:
+            return np.array([len(str(given)) > self.spec["least"] for given in inputs])  # type: ignore[operator]
+
+    def space(predicate: Longer | None) -> Space:
+        return Space("a b", [["c"], []], predicate=predicate)
+
+    assert space(Longer(1)).fingerprint == space(Longer(1)).fingerprint
+    assert len({space(Longer(1)).fingerprint, space(Longer(2)).fingerprint, space(None).fingerprint}) == 3

@@ -44,7 +44,7 @@ _BUILT_IN: dict[str, tuple[Entry, ...]] = {
             "lexproof.attacks.best:Best",
             "our best upper bound: beam over exact swaps, exchanges, swaps put back",
             "",
-            "s + (s + 96) a swap",
+            "s + (s + 224) a swap",
         ),
         Entry(
             "worst",

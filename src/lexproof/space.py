@@ -35,7 +35,7 @@ Predicate = Callable[[Sequence[Input]], BoolArray]
 MASK = "[UNK]"
 """How a masked word is written for victims that read strings."""
 
-_REJECTION_LIMIT = 200  # rounds of rejection sampling before a predicate counts as too rare
+_REJECTION_LIMIT = 20  # rounds of rejection sampling before a predicate counts as too rare
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,14 +265,16 @@ class Space:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of text, substitutes and limit (not of the predicate, which is code)."""
-        content = [
+        """Hash of text, substitutes, limit and the predicate's `spec` if it has one (otherwise it is only code)."""
+        content: list[object] = [
             self.original.premise,
             self.original.words,
             self.original.gaps,
             self.choices,
             self.max_swaps,
         ]
+        if self.predicate is not None:
+            content.append(dict(getattr(self.predicate, "spec", {})))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ PROGRAMS = dict(
 EXPECTED = {
     "A function": "Minimum",
     "scikit-learn": "Broken|Robust",
+    "A model that gives labels only": "Broken",
     "A Hugging Face classifier": r"\[\[0\.\d+ 0\.\d+\]\]",
     "A service": "Broken",
 }
