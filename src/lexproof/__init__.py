@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from lexproof.auditing import Audit, Settings, audit
     from lexproof.constraints import Constraints
     from lexproof.data import Dataset, read
+    from lexproof.edits import Edited, edit
     from lexproof.recipes import Recipe, recipe
     from lexproof.training import train
     from lexproof.victims.blackbox import BlackBox
     from lexproof.victims.endpoint import Endpoint
+    from lexproof.victims.labels import LabelOnly
     from lexproof.victims.load import load
     from lexproof.victims.sklearn import Sklearn
     from lexproof.victims.transformer import Transformer
@@ -44,12 +46,15 @@ _LAZY = {
     "BlackBox": "lexproof.victims.blackbox",
     "Constraints": "lexproof.constraints",
     "Dataset": "lexproof.data",
+    "Edited": "lexproof.edits",
     "Endpoint": "lexproof.victims.endpoint",
+    "LabelOnly": "lexproof.victims.labels",
     "Recipe": "lexproof.recipes",
     "Settings": "lexproof.auditing",
     "Sklearn": "lexproof.victims.sklearn",
     "Transformer": "lexproof.victims.transformer",
     "audit": "lexproof.auditing",
+    "edit": "lexproof.edits",
     "load": "lexproof.victims.load",
     "read": "lexproof.data",
     "recipe": "lexproof.recipes",
@@ -67,9 +72,11 @@ __all__ = [
     "Constraints",
     "DataError",
     "Dataset",
+    "Edited",
     "Endpoint",
     "EvidenceError",
     "InputError",
+    "LabelOnly",
     "LexproofError",
     "Minimum",
     "MissingExtra",
@@ -88,6 +95,7 @@ __all__ = [
     "audit",
     "candidates",
     "count",
+    "edit",
     "find",
     "from_json",
     "load",

@@ -91,9 +91,9 @@ class Find:
 
     def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> Broken | Unknown:
         """Broken if the flip fools the victim as text."""
-        del victim, space
+        del space
         if witness is None:
-            name = "the attack" if self.attack is None else _called(self.attack)
+            name = called(attack_used(self.attack, victim, self.default))
             reason = outcome.stopped or (f"{name} found no flip" if self.flip(outcome) is None else _TIED)
             return Unknown(reason=reason, cost=outcome.cost)
         return _broken(witness, outcome.cost)
@@ -323,23 +323,26 @@ def goal_for(victim: Victim, item: Item) -> Goal:
     return goal
 
 
-def resolve_attack(attack: AttackLike, victim: Victim, default: str = "best") -> Attack:
-    """The attack object, or an error before anything runs if the victim cannot serve it.
+def attack_used(attack: AttackLike, victim: Victim, default: str) -> str | Attack:
+    """The attack asked for, else the question's own, or `decision` if the victim gives labels only."""
+    return attack or (default if victim.has_scores else "decision")
 
-    Without a name it is the question's default, or `decision` for a victim that gives labels only.
-    """
-    chosen = (default if victim.has_scores else "decision") if attack is None else attack
+
+def resolve_attack(attack: AttackLike, victim: Victim, default: str = "best") -> Attack:
+    """The attack object, or an error before anything runs if the victim cannot serve it."""
+    chosen = attack_used(attack, victim, default)
     method = from_spec(chosen) if isinstance(chosen, str) else chosen
     if isinstance(method, Adaptive):
         method = method.adapted(gradients=victim.has_gradients, scores=victim.has_scores)
     if method.needs_gradients and not victim.has_gradients:
-        raise InputError(f"attack {_called(chosen)!r} needs gradients, which {victim.kind!r} victims do not have")
+        raise InputError(f"attack {called(chosen)!r} needs gradients, which {victim.kind!r} victims do not have")
     if method.needs_scores and not victim.has_scores:
-        raise InputError(f"attack {_called(chosen)!r} needs scores, but the victim gives labels only; use 'decision'")
+        raise InputError(f"attack {called(chosen)!r} needs scores, but the victim gives labels only; use 'decision'")
     return method
 
 
-def _called(attack: str | Attack) -> str:
+def called(attack: str | Attack) -> str:
+    """What to call an attack."""
     return attack if isinstance(attack, str) else type(attack).__name__
 
 

@@ -126,9 +126,9 @@ _BUILT_IN: dict[str, tuple[Entry, ...]] = {
         Entry(
             "hotflip",
             "lexproof.attacks.hotflip:HotFlip",
-            "first-order estimates of all swaps, the best verified, step by step",
+            "the gradient ranks all swaps, the best are scored, step by step",
             "Ebrahimi et al. 2018, HotFlip",
-            "a few a swap",
+            "a gradient + about 10 a swap",
         ),
         Entry(
             "genetic",
@@ -154,9 +154,9 @@ _BUILT_IN: dict[str, tuple[Entry, ...]] = {
         Entry(
             "decision",
             "lexproof.attacks.decision:Decision",
-            "labels only: a random flip, then swaps put back and traded",
-            "after Maheshwary et al. 2021, Generating Natural Language Attacks in a Hard Label Black Box Setting",
-            "at most `queries`",
+            "labels only: votes at the border of the label, then swaps put back and traded",
+            "after Maheshwary et al. 2021, Hard Label Black Box Attacks; Ye et al. 2022, TextHoaxer",
+            "about `queries`",
         ),
         Entry(
             "exhaustive",

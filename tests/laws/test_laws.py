@@ -13,7 +13,7 @@ import lexproof as lp
 from lexproof import registry
 from lexproof.attacks.specs import from_spec
 from lexproof.engine import Engine
-from lexproof.points import DELETED, MASKED, Sensitivity, Swaps, dense
+from lexproof.points import DELETED, MASKED, FirstOrder, Sensitivity, Swaps, dense
 from lexproof.questions import Find, Item, Minimize, answer_all
 from lexproof.space import Space
 from lexproof.victims.base import Victim
@@ -116,6 +116,19 @@ def test_sensitivity_is_the_gradient(victim: Victim) -> None:
     assert np.isfinite(norms).all()
     assert (norms >= 0).all()
     assert norms.max() > 0
+
+
+def test_first_order_is_an_estimate_for_every_single_swap(victim: Victim) -> None:
+    space = space_of(11)
+    request = FirstOrder(space.points(0, min(5, space.size)), 0)
+    if not victim.has_gradients:
+        with pytest.raises(lp.InputError, match="expected a victim with gradients"):
+            victim.first_order(victim.bind(space), request)
+        return
+    estimates = victim.first_order(victim.bind(space), request)
+    assert estimates.shape == (len(request.points), len(space.singles()))
+    assert np.isfinite(estimates).all()
+    assert np.abs(estimates).max() > 0
 
 
 # ---------------------------------------------------------------------- 1 witness, 2 soundness, 3 agreement

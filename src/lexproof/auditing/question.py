@@ -20,11 +20,6 @@ from lexproof.statistics.share import Tally
 from lexproof.victims.base import Victim
 
 
-def attack_used(attack: str | None, victim: Victim, default: str) -> str:
-    """The attack by name: the one asked for, else the question's own, or `decision` if the victim gives labels only."""
-    return attack or (default if victim.has_scores else "decision")
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """All that an audit says of one text."""

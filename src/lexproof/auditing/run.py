@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from lexproof.auditing.folder import RunFolder, write_json
-from lexproof.auditing.question import Examine, attack_used
+from lexproof.auditing.question import Examine
 from lexproof.auditing.records import Record, record_of
 from lexproof.auditing.settings import Settings
 from lexproof.auditing.summary import summarize
 from lexproof.candidates.similarity import Encoder, default_encoder
 from lexproof.constraints import Rationed
 from lexproof.errors import InputError, ModelError
-from lexproof.questions import Item, Minimize, answer_all, resolve_attack
+from lexproof.questions import Item, Minimize, answer_all, attack_used, called, resolve_attack
 from lexproof.space import Candidates
 from lexproof.text import Input, Text
 from lexproof.victims.base import Victim
@@ -135,7 +135,7 @@ class Run:
 
 def start(subject: Subject, settings: Settings, folder: Path | None, *, resume: bool, overwrite: bool) -> Run:
     """Open the run folder before anything is computed, so that a mistake costs nothing and leaves nothing behind."""
-    attack = attack_used(settings.attack, subject.victim, Minimize.default)
+    attack = called(attack_used(settings.attack, subject.victim, Minimize.default))
     resolve_attack(attack, subject.victim)
     settings = replace(settings, attack=attack, samples=settings.draws)  # a run records what it used
     identity = subject.identity(settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,11 @@ from typing import Any
 import click
 
 from lexproof.answers import Answer
-from lexproof.auditing.question import attack_used
 from lexproof.cli.answers import Refused, print_answer, record_of
 from lexproof.cli.frame import attack_options, budget_options, space_options
+from lexproof.cli.inputs import check_new, label_of, new_file, texts_given
 from lexproof.cli.options import (
     Subject,
-    check_utf8,
     data_options,
     json_option,
     load_subject,
@@ -25,15 +24,25 @@ from lexproof.cli.options import (
     seed_option,
     warn_bad_rows,
 )
-from lexproof.cli.streams import emit, json_line, screen
+from lexproof.cli.streams import emit, screen
 from lexproof.constraints import Rationed
-from lexproof.data import Dataset
 from lexproof.engine import Engine, Limits
 from lexproof.errors import InputError, ModelError
 from lexproof.goal import Goal
-from lexproof.questions import Answered, Count, Find, Item, Minimize, Prove, Question, answer_all, resolve_attack
+from lexproof.questions import (
+    Answered,
+    Count,
+    Find,
+    Item,
+    Minimize,
+    Prove,
+    Question,
+    answer_all,
+    attack_used,
+    called,
+    resolve_attack,
+)
 from lexproof.statistics.intervals import hoeffding_samples
-from lexproof.victims.base import Victim
 
 _SHARED = (
     click.argument("texts", nargs=-1),
@@ -111,21 +120,21 @@ def _limits(options: dict[str, Any]) -> Limits:
 
 def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
     out: Path | None = options["out"]
-    _check_new(out)
-    subject = load_subject(options, _given(options))
+    check_new(out)
+    subject = load_subject(options, texts_given(options))
     warn_bad_rows(subject.data)
     attack = None
     if isinstance(question, Find | Minimize):
-        attack = attack_used(subject.frame.attack, subject.victim, question.default)
+        attack = called(attack_used(subject.frame.attack, subject.victim, question.default))
         question = replace(question, attack=attack)
     asked = _Asked(
-        question, subject, _label(options["label"], subject.victim), _label(options["target"], subject.victim)
+        question, subject, label_of(options["label"], subject.victim), label_of(options["target"], subject.victim)
     )
     asked.check()
     subject.frame.announce()
     total, failed = len(subject.data.texts), []
     with ExitStack() as stack:
-        write = stack.enter_context(_new_file(out))
+        write = stack.enter_context(new_file(out))
         step = stack.enter_context(progress_bar(type(question).__name__.lower(), total)) if total > 1 else None
         for done, (answered, predicted) in enumerate(asked.answers(), 1):
             if answered.error is not None:
@@ -144,64 +153,6 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
             raise InputError(f"none of {total} texts answered, the first: {failed[0]}")
     if failed:
         screen.print(f"{len(failed)} of {total} texts not answered, the first: {failed[0]}")
-
-
-def _given(options: dict[str, Any]) -> Dataset | None:
-    """The texts given as arguments, if there are any; nothing that is said about them may be ignored."""
-    if not options["texts"]:
-        if options["label"] is not None:
-            raise InputError(
-                "expected --label with texts given as arguments only; labels of --data come from its --label-column"
-            )
-        return None
-    for name in ("data", "label_column", "premise_column"):
-        if options[name] is not None:
-            raise InputError(f"got both texts and --{name.replace('_', '-')}; leave out one of them")
-    for text in options["texts"]:
-        check_utf8(text)
-    return Dataset(
-        texts=options["texts"][: options["limit"]], labels=None, label_names=(), name="arguments", bad_rows=()
-    )
-
-
-def _label(given: str | None, victim: Victim) -> int | None:
-    """A label by name or number."""
-    if given is None:
-        return None
-    if given in victim.labels:
-        return victim.labels.index(given)
-    if given.isdecimal() and int(given) < victim.classes:
-        return int(given)
-    raise InputError(f"expected a label out of {', '.join(victim.labels)} or its number, got {given!r}")
-
-
-def _check_new(out: Path | None) -> None:
-    if out is not None and out.exists():
-        raise InputError(f"expected --out to be a new file, got {out}, which exists; move it or choose another name")
-    if out is not None and not out.parent.is_dir():
-        raise InputError(f"expected --out in a folder that exists, got {out}; make the folder first")
-
-
-@contextmanager
-def _new_file(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Writes records as they come; what fails before it answers anything leaves no file in the way of the next try."""
-    if out is None:
-        yield lambda record: None
-        return
-    answered = False
-    with out.open("x", encoding="utf-8") as file:
-
-        def write(record: dict[str, Any]) -> None:
-            nonlocal answered
-            answered |= record["answer"] != "error"
-            file.write(json_line(record) + "\n")
-            file.flush()
-
-        try:
-            yield write
-        finally:
-            if not answered:
-                out.unlink()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.text import Text as Styled
 
-from lexproof.cli.ask import _check_new, _given, _label, _new_file
+from lexproof.cli.inputs import check_new, label_of, new_file, texts_given
 from lexproof.cli.options import (
     check_utf8,
     data_options,
@@ -58,15 +58,15 @@ def edit(**options: Any) -> None:
 
     The result lies outside of the space of swaps: it bounds nothing about R, the fewest swaps.
     """
-    _check_new(options["out"])
+    check_new(options["out"])
     check_utf8(options["masked_lm"])
     editor = _editor(options)
     victim = load_victim(options["model"], options["labels"])
-    data = _given(options) or load_data(options, victim.labels)
+    data = texts_given(options) or load_data(options, victim.labels)
     warn_bad_rows(data)
-    label, target = _label(options["label"], victim), _label(options["target"], victim)
+    label, target = label_of(options["label"], victim), label_of(options["target"], victim)
     with ExitStack() as stack:
-        write = stack.enter_context(_new_file(options["out"]))
+        write = stack.enter_context(new_file(options["out"]))
         step = stack.enter_context(progress_bar("edit", len(data))) if len(data) > 1 else None
         failed = []
         for done, answered in enumerate(edit_all(editor, victim, _items(data, label, target)), 1):
