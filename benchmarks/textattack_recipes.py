@@ -29,6 +29,7 @@ from textattack.search_methods import (
 from textattack.transformations import WordSwap
 
 import lexproof as lp
+from lexproof.asking import Item, answer_all
 from lexproof.attacks.a2t import A2T
 from lexproof.attacks.bae import Bae
 from lexproof.attacks.beam import Beam
@@ -41,7 +42,7 @@ from lexproof.attacks.sempso import SemPso
 from lexproof.attacks.textbugger import TextBugger
 from lexproof.attacks.textfooler import TextFooler
 from lexproof.engine import Engine
-from lexproof.questions import Find, Item, answer_all
+from lexproof.questions import Find
 from lexproof.victims.vocabulary import tokens
 
 UNKNOWN = "unkunk"  # to a word model, which would read "[UNK]" as three tokens

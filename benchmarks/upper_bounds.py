@@ -29,9 +29,10 @@ import numpy as np
 import torch
 
 import lexproof as lp
+from lexproof.asking import Item, answer_all
 from lexproof.candidates import from_spec
 from lexproof.data import read
-from lexproof.questions import Find, Item, Minimize, answer_all
+from lexproof.questions import Find, Minimize
 from lexproof.statistics.intervals import clopper_pearson
 from lexproof.victims.base import Victim
 

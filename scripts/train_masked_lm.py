@@ -21,6 +21,7 @@ import torch
 import lexproof as lp
 from lexproof.training.masked_lm import Learned, Moment, Recipe, train_masked_lm
 from lexproof.training.masked_lm_quality import Quality, frequent_words, measure
+from lexproof.victims.folder import check_target
 
 TAG = re.compile(r"<[^<>]{1,20}>")
 
@@ -81,16 +82,21 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     minutes = 45.0 if given.steps is None and given.minutes is None else given.minutes
     texts = [text for source in given.data or ["imdb"] for text in texts_of(source, "train")]
+    held_out = {source: texts_of(source, "test") for source in given.held_out or ["imdb", "mr"]}
+    check_target(given.out)  # a slip is told before the training, not after it
     recipe = Recipe(steps=given.steps, minutes=minutes, length=given.length, seed=given.seed)
     learned = train_masked_lm(texts, body=given.body, recipe=recipe, progress=reporter(given.out, given.save))
     learned.save(given.out)
     print(" ".join(f"{key} {value}" for key, value in learned.record.items() if value is not None))
     baseline = frequent_words(texts)
-    for source in given.held_out or ["imdb", "mr"]:
-        held_out = texts_of(source, "test")
-        print(show(source, measure(held_out, learned, n=given.words, seed=given.seed)))
-        print(show(f"{source}, frequent words", measure(held_out, baseline, n=given.words, seed=given.seed)))
+    for source, texts in held_out.items():
+        print(show(source, measure(texts, learned, n=given.words, seed=given.seed)))
+        print(show(f"{source}, frequent words", measure(texts, baseline, n=given.words, seed=given.seed)))
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (lp.LexproofError, OSError) as error:
+        print(f"train_masked_lm.py: {error}", file=sys.stderr)
+        sys.exit(2)

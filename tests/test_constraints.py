@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import lexproof as lp
+from lexproof.asking import Item, answer_all
 from lexproof.candidates import similarity
 from lexproof.candidates.similarity import SimilarText
 from lexproof.constraints import PRESETS, Constraints, Rationed, preset
 from lexproof.engine import Limits
 from lexproof.errors import InputError, MissingExtra, UnknownName
-from lexproof.questions import Find, Item, answer_all
+from lexproof.questions import Find
 from toys import Additive
 
 
@@ -269,13 +270,16 @@ def test_constraints_are_put_over_others_with_similarity_as_one() -> None:
     assert base.updated(over) == Constraints(max_share=0.1, max_swaps=3, floor=0.9)
     assert base.updated(Constraints()) == base
     assert base.updated(Constraints(max_candidates=4)).window == 15
+    least = Constraints(max_share=0.1, least_swaps=4)
+    assert least.updated(preset("imdb")).swaps(20) == 2  # the preset's tenth, and not the recipe's four words
+    assert least.updated(Constraints(max_candidates=4)).swaps(20) == 4
 
 
 def test_constraints_say_what_they_are() -> None:
     assert preset("agnews-code").describe() == (
         "at most 50 substitutes a word",
         "at most 30% of the words swapped",
-        "angular similarity to the original at least 0.84 within 15 words of each swap (0 for shorter texts)",
+        "angular similarity to the original at least 0.84 in 15 words around each swap (0 for shorter texts)",
         "at most 50 queries for each word of the text",
     )
     assert Constraints(max_share=0.1, least_swaps=4, max_swaps=9).describe() == (

@@ -356,6 +356,10 @@ MODEL = """
 def score(texts):
     return [[0.9, 0.1] if "bad" in text.split() else [0.2, 0.8] for text in texts]
 score.labels = ["negative", "positive"]
+
+def name(texts):
+    return ["negative" if "bad" in text.split() else "positive" for text in texts]
+name.labels = ["negative", "positive"]
 """
 
 
@@ -379,6 +383,13 @@ def test_the_command_line(
     assert "expected --out to be a new file" in capsys.readouterr().err
     assert run([*given, "--kinds", "swap"]) == 2
     assert "expected kinds of edits out of" in capsys.readouterr().err
+    assert run([*given, "--window", "3"]) == 2
+    assert "expected --floor with --window, got none" in capsys.readouterr().err
+    (tmp_path / "texts.csv").write_text("text\na film\n")
+    assert run(["edit", "--data", "texts.csv", *given[2:]]) == 0
+    assert "the model's own predictions count as gold" in capsys.readouterr().err
+    assert run(["edit", "a film", "--model", "model.py:name", "--label-only", *given[4:], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answer"] == "edited"
     assert run(["edit", "a film", "--model", "model.py:score", "--masked-lm", str(tmp_path)]) == 2
     assert "expected a masked language model folder or name" in capsys.readouterr().err
 

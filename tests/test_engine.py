@@ -1,4 +1,6 @@
+import time
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from lexproof.points import MASKED, AsText, FirstOrder, FloatArray, Fresh, Sensi
 from lexproof.search import Search, Spent
 from lexproof.space import Space
 from lexproof.text import Input
-from lexproof.victims.base import Bound, Job
+from lexproof.victims.base import Bound, GradientJob, Job
 from toys import Additive, random_space
 
 SPACE = Space("a b c d", [["a1", "a2"], ["b1"], ["c1", "c2", "c3"], []], 2)
@@ -114,6 +116,26 @@ def test_gradients_are_paid_for(budget: int, kind: type[Sensitivity | FirstOrder
     assert run_one(Sloped(5), search(), limits=Limits(max_queries=6)).claim == "all"
 
 
+def test_gradients_of_many_texts_are_asked_for_together_but_not_without_end() -> None:
+    class Wide(Sloped):
+        calls: ClassVar[list[list[int]]] = []
+
+        def gradients(self, jobs: Sequence[GradientJob]) -> list[FloatArray]:
+            self.calls.append([request.points.size for _, request in jobs])
+            return super().gradients(jobs)
+
+    def search(space: Space, rows: int) -> Search[str]:
+        found = yield FirstOrder(np.zeros((rows, space.n), np.int32), 1)
+        assert found.shape == (rows, 1)
+        return "all"
+
+    spaces = [Space("w0 " + "a " * 999, [["x"], *[[]] * 999]) for _ in range(20)]
+    rows = [20, *[3] * 19]  # the first alone is more than fits
+    tasks = [Task(key, space, Goal(1), search(space, rows[key])) for key, space in enumerate(spaces)]
+    assert {outcome.claim for outcome in Engine(Wide()).run(tasks)} == {"all"}
+    assert Wide.calls == [[20_000], *[[3000] * 5] * 3, [3000] * 4]
+
+
 def test_a_spent_search_may_return_what_it_has() -> None:
     def search() -> Search[str]:
         try:
@@ -155,6 +177,21 @@ def test_a_time_limit_leaves_time_for_the_text_itself() -> None:
 
     outcome = run_one(Additive(), search(), limits=Limits(time_limit=1e-9))
     assert (outcome.cost.queries, outcome.stopped) == (1, "time limit of 1e-09 s reached")
+
+
+@pytest.mark.parametrize("budget", [1, None])
+def test_the_seconds_of_the_last_call_count(budget: int | None) -> None:
+    class Slow(Additive):
+        def score(self, jobs: Sequence[Job]) -> list[FloatArray]:
+            time.sleep(0.05)
+            return super().score(jobs)
+
+    def search() -> Search[None]:
+        yield SPACE.origin[None]
+
+    begun = time.perf_counter()
+    outcome = run_one(Slow(), search(), limits=Limits(max_queries=budget))
+    assert 0.05 <= outcome.cost.seconds <= time.perf_counter() - begun  # and it counts once
 
 
 def test_a_search_may_say_why_it_gives_up() -> None:
@@ -228,6 +265,23 @@ def test_predicate_is_respected_by_the_best_flip() -> None:
 
     outcome = next(Engine(victim).run([Task(0, space, Goal(1), search())]))
     assert space.text(outcome.best) == "a y"
+
+
+def test_the_predicate_is_asked_about_many_flips_at_once() -> None:
+    calls: list[int] = []
+
+    def only_last(texts: Sequence[Input]) -> np.ndarray:
+        calls.append(len(texts))
+        return np.array([text == "x99" for text in texts])
+
+    space = Space("a", [[f"x{j}" for j in range(100)]], predicate=only_last)
+
+    def search() -> Search[None]:
+        yield space.singles()
+
+    outcome = next(Engine(Additive(0, bias=-9)).run([Task(0, space, Goal(1), search())]))
+    assert space.text(outcome.best) == "x99"
+    assert len(calls) < 8  # an encoder reads a hundred texts at once in the time of a few single ones
 
 
 class Picky(Additive):

@@ -13,7 +13,7 @@ LAYERS = [
     {"errors", "marks", "text", "points", "strata", "space", "goal", "answers", "search", "registry", "resources"},
     {"candidates", "victims", "bounds", "data"},
     {"attacks", "certify", "statistics", "training"},
-    {"engine", "running", "evidence", "questions", "verbs", "constraints", "recipes", "edits"},
+    {"asking", "engine", "running", "evidence", "questions", "verbs", "constraints", "recipes", "edits"},
     {"auditing", "defenses"},
     {"report", "benchmark"},
     {"cli", "web", "__main__"},

@@ -1,15 +1,17 @@
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 import lexproof as lp
+from lexproof.asking import Item, answer_all
 from lexproof.attacks.random_search import RandomSearch
-from lexproof.errors import EvidenceError, InputError
+from lexproof.errors import EvidenceError, InputError, UnknownName
 from lexproof.evidence import recheck
 from lexproof.goal import Goal
 from lexproof.points import FloatArray, IntArray
-from lexproof.questions import Find, Item, answer_all
+from lexproof.questions import Find
 from lexproof.search import Search, Seed
 from lexproof.space import Space
 from lexproof.statistics.intervals import clopper_pearson, hoeffding, hoeffding_samples
@@ -248,6 +250,23 @@ def test_a_space_too_large_for_an_attack_is_that_texts_trouble() -> None:
 def test_a_negative_seed_is_refused() -> None:
     with pytest.raises(InputError, match="expected seed >= 0, got -1"):
         lp.count(Additive(), SPACE, 1, samples=2, seed=-1)
+
+
+def test_an_empty_name_is_not_the_default() -> None:
+    with pytest.raises(UnknownName, match="unknown attack ''; available: a2t"):
+        lp.find(Additive(), Space("w0", [["w0s0"]]), 1, attack="")
+
+
+@pytest.mark.parametrize(("attack", "shown"), [(5, "5"), (RandomSearch, "<class '.*RandomSearch'>")])
+def test_what_is_no_attack_is_refused(attack: Any, shown: str) -> None:
+    with pytest.raises(InputError, match=f"expected the name of an attack or an attack object, got {shown}"):
+        lp.find(Additive(), Space("w0", [["w0s0"]]), 1, attack=attack)
+
+
+@pytest.mark.parametrize(("name", "value"), [("max_queries", -1), ("time_limit", -0.5), ("time_limit", float("nan"))])
+def test_limits_are_checked(name: str, value: float) -> None:
+    with pytest.raises(InputError, match=f"expected {name} >= 0, got {value}"):
+        lp.find(Additive(), Space("w0", [["w0s0"]]), 1, **{name: value})
 
 
 def test_needs_gradients_is_said_before_anything_runs() -> None:

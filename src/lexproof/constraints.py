@@ -91,11 +91,13 @@ class Constraints:
         return None if self.queries_per_word is None else max(1, self.queries_per_word * space.n)
 
     def updated(self, other: Constraints) -> Constraints:
-        """What the other sets, else what this one sets; floor, window and measure go together."""
+        """What the other sets, else what this one sets; floor, window and measure go together, and share and least."""
         usual = asdict(Constraints())
         changed = {name: value for name, value in asdict(other).items() if value != usual[name]}
         if other.floor is not None:
             changed |= {name: getattr(other, name) for name in _SIMILARITY}
+        if other.max_share is not None:
+            changed["least_swaps"] = other.least_swaps
         return replace(self, **changed)
 
     def describe(self) -> tuple[str, ...]:
@@ -109,7 +111,7 @@ class Constraints:
         if self.max_swaps is not None:
             phrases.append(f"at most {self.max_swaps} words swapped")
         if self.floor is not None:
-            where = "" if self.window is None else f" within {self.window} words of each swap"
+            where = "" if self.window is None else f" in {self.window} words around each swap"
             short = "" if self.short_floor is None else f" ({self.short_floor:.4g} for shorter texts)"
             phrases.append(f"{self.measure} similarity to the original at least {self.floor:.4g}{where}{short}")
         if self.queries_per_word is not None:

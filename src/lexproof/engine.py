@@ -16,8 +16,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
 
 from lexproof.errors import ModelError
 from lexproof.points import FloatArray
@@ -25,6 +28,9 @@ from lexproof.running import Limits, Outcome, Running, Task
 from lexproof.victims.base import Job, Victim, each_alone
 
 __all__ = ["Clock", "Engine", "Limits", "Outcome", "Task"]
+
+
+_GRADIENT_CELLS = 1 << 14  # words whose gradients are held at once: a vector each, 100 MB at 768 numbers
 
 
 @dataclass(slots=True)
@@ -73,7 +79,9 @@ class Engine:
             active.rotate(-1)  # everyone gets to be first, so a search with huge requests starves nobody
 
     def _round(self, active: Iterable[Running]) -> None:
-        """One model call for what the active searches ask next."""
+        """One model call for what the active searches ask next; gradients first, which are asked for seldom."""
+        while pending := [running for running in active if running.gradient is not None]:
+            self._differentiate(pending)
         asked: list[tuple[Running, Job]] = []
         rows = cells = 0
         for running in active:
@@ -88,12 +96,25 @@ class Engine:
         if not asked:
             return
         begun = time.perf_counter()
-        answers = self._score([job for _, job in asked])
+        answers = _or_alone([job for _, job in asked], self.victim.score)
         spent = time.perf_counter() - begun
         self.clock.model += spent
         self._pace(cells, spent)
         for (running, job), scores in zip(asked, answers, strict=True):
             running.receive(job[1], scores, spent * len(job[1]) / rows)
+
+    def _differentiate(self, pending: Sequence[Running]) -> None:
+        """One call for the gradients that the first of these ask for, as many as memory should hold."""
+        cells = np.cumsum([running.gradient[1].points.size for running in pending if running.gradient is not None])
+        pending = pending[: max(1, int(np.searchsorted(cells, _GRADIENT_CELLS, "right")))]
+        jobs = [running.gradient for running in pending if running.gradient is not None]
+        begun = time.perf_counter()
+        answers = _or_alone(jobs, self.victim.gradients)
+        spent = time.perf_counter() - begun
+        self.clock.model += spent
+        rows = sum(len(request.points) for _, request in jobs)
+        for running, (_, request), answer in zip(pending, jobs, answers, strict=True):
+            running.receive_gradient(answer, spent * len(request.points) / max(1, rows))
 
     def _pace(self, cells: int, seconds: float) -> None:
         """Keep calls between a quarter and one second, so that clocks are kept and an interrupt is felt."""
@@ -102,10 +123,15 @@ class Engine:
         elif seconds < 0.25 and cells >= self._cells // 2:
             self._cells = min(self.max_cells, 2 * self._cells)
 
-    def _score(self, jobs: Sequence[Job]) -> Sequence[FloatArray | ModelError]:
-        try:
-            return self.victim.score(jobs)
-        except ModelError as error:
-            if len(jobs) == 1:
-                return [error]
-        return each_alone(jobs, lambda job: self.victim.score([job])[0])
+
+J = TypeVar("J")
+
+
+def _or_alone(jobs: Sequence[J], ask: Callable[[Sequence[J]], list[FloatArray]]) -> Sequence[FloatArray | ModelError]:
+    """The answers to all jobs at once; if that fails each is asked alone, so that one bad text fails alone."""
+    try:
+        return ask(jobs)
+    except ModelError as error:
+        if len(jobs) == 1:
+            return [error]
+    return each_alone(jobs, lambda job: ask([job])[0])

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,26 +107,22 @@ def dense(points: Points) -> IntArray:
     return points.dense() if isinstance(points, Swaps) else points
 
 
-_LONG_TEXT = 500  # words from which points are hashed instead of written out
+_SHORT_TEXT = 100  # words up to which points are written out: quicker, and small enough
 
 
-def keys(points: Points) -> Sequence[int | bytes]:
-    """A key a point: equal points have equal keys, and unequal ones differ (in long texts: almost surely).
+def keys(points: Points) -> list[bytes]:
+    """A key a point: equal points of a text have equal keys, and unequal ones differ, so that proofs may rest on it.
 
-    Used to recognise repeated questions of one search.  Points are written out in full; in long texts, where that
-    would fill the memory, they are hashed to 64 bits (Zobrist).  A proof may rest on hashed keys of single swaps only:
-    the hash of one swap is a bijection, so that no two of them collide.
+    Used to recognise repeated questions of one search.  Points of a short text are written out; of a longer one the key
+    lists the swaps of a point, so that it is as short as they are few.
     """
     n = points.bases.shape[1] if isinstance(points, Swaps) else points.shape[1]
-    if n > _LONG_TEXT:
-        hashed: list[int] = zobrist(points).tolist()
-        return hashed
+    if n > _SHORT_TEXT:
+        return _patched_lists(points) if isinstance(points, Swaps) else _lists(points)
     if isinstance(points, Swaps) and len(points.bases) == 1:
         return _patched(points)
-    rows = np.ascontiguousarray(dense(points), np.int32)
-    width = 4 * n
-    written = rows.tobytes()
-    return [written[at : at + width] for at in range(0, len(written), width)] if n else [b""] * len(rows)
+    written, width = np.ascontiguousarray(dense(points), np.int32).tobytes(), 4 * n
+    return [written[at : at + width] for at in range(0, len(written), width)] if n else [b""] * len(points)
 
 
 def _patched(swaps: Swaps) -> list[bytes]:
@@ -137,8 +132,29 @@ def _patched(swaps: Swaps) -> list[bytes]:
     return [base[:at] + choices[4 * b : 4 * b + 4] + base[at + 4 :] for b, at in enumerate(places)]
 
 
+def _lists(points: IntArray) -> list[bytes]:
+    """Position and choice of every swap of each point, in the order of the text."""
+    rows, positions = np.nonzero(points)
+    pairs = np.stack([positions, points[rows, positions]], axis=1).astype(np.int32).tobytes()
+    ends = (8 * np.cumsum(np.count_nonzero(points, axis=1))).tolist()
+    return [pairs[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+
+
+def _patched_lists(swaps: Swaps) -> list[bytes]:
+    """The same for points that differ from others in one position, without writing them out."""
+    bases, swapped = _lists(swaps.bases), swaps.bases != 0
+    place = swaps.rows, swaps.positions
+    ahead = 8 * (np.cumsum(swapped, axis=1) - swapped)[place]  # bytes of the base before and, next, behind the position
+    behind = ahead + 8 * swapped[place]
+    pairs = np.stack([swaps.positions, swaps.choices], axis=1).astype(np.int32).tobytes()
+    starts = 8 * np.arange(len(swaps))
+    ends = starts + 8 * (swaps.choices != 0)  # the original word is not listed
+    cuts = (swaps.rows.tolist(), ahead.tolist(), starts.tolist(), ends.tolist(), behind.tolist())
+    return [bases[r][:a] + pairs[s:e] + bases[r][b:] for r, a, s, e, b in zip(*cuts, strict=True)]
+
+
 def zobrist(points: Points) -> NDArray[np.uint64]:
-    """A 64-bit hash a point, in O(1) a swap."""
+    """A 64-bit hash a point, in O(1) a swap; unequal points almost surely differ, which is enough for a search."""
     if isinstance(points, Swaps):
         bases = zobrist(points.bases)[points.rows]
         old = points.bases[points.rows, points.positions]

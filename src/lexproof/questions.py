@@ -3,14 +3,13 @@
     answer = prove(victim, space, label)
 
 Each question is a small frozen object (`Find`, `Prove`, `Minimize`, `Count`) that makes a search for a space and turns
-the search's claim into a checked answer; `answer_one` asks it about one space, `answer_all` about many at once.
+the search's claim into a checked answer; `lexproof.asking` asks it about one space or about many at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -19,9 +18,9 @@ from lexproof.attacks.base import Adaptive, Attack
 from lexproof.attacks.specs import from_spec
 from lexproof.certify.bracket import Bracketed, BracketSearch
 from lexproof.certify.enumeration import Enumeration, Verdict
-from lexproof.engine import Engine, Limits, Outcome, Task
-from lexproof.errors import EvidenceError, InputError, ModelError
-from lexproof.evidence import Claimed, Witness, certify, check_flips
+from lexproof.engine import Limits, Outcome
+from lexproof.errors import EvidenceError, InputError
+from lexproof.evidence import Witness, certify
 from lexproof.goal import Goal
 from lexproof.points import IntArray
 from lexproof.search import Search, Seed, Spent
@@ -38,7 +37,6 @@ Interval = Literal["clopper-pearson", "hoeffding"]
 A = TypeVar("A", covariant=True)
 
 _NO_LIMITS = Limits()
-_NO_GOAL = Goal(-1)  # of a text that the victim cannot read
 _TIED = "the flip found is a tie within rounding"
 
 
@@ -239,101 +237,21 @@ def exact_share(space: Space, tally: Tally) -> Share:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A space to ask about; without a label, about leaving what the victim predicts."""
-
-    key: int
-    space: Space
-    label: int | None = None
-    target: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answered(Generic[A]):
-    """An item with its goal and answer, or with the error that kept it from being answered."""
-
-    item: Item
-    goal: Goal
-    answer: A | None
-    outcome: Outcome
-
-    @property
-    def error(self) -> ModelError | None:
-        """Why there is no answer."""
-        return self.outcome.error
-
-
-def answer_all(
-    question: Question[A], victim: Victim, items: Iterable[Item], engine: Engine | None = None
-) -> Iterator[Answered[A]]:
-    """Ask one question about many spaces at once; answers come as they are finished, `item.key` tells whose."""
-    waiting: dict[int, tuple[Item, Goal]] = {}
-    unread: list[Answered[A]] = []
-
-    def tasks() -> Iterator[Task]:
-        for item in items:
-            try:
-                goal = goal_for(victim, item)
-            except ModelError as error:  # no label was given, and the victim has none to offer
-                outcome = Outcome(item.key, _NO_GOAL, None, None, "error", Cost(), error)
-                unread.append(Answered(item, _NO_GOAL, None, outcome))
-                continue
-            waiting[item.key] = item, goal
-            yield Task(item.key, item.space, goal, question.search(victim, item.space, goal), question.limits)
-
-    for outcomes in (engine or Engine(victim)).rounds(tasks()):
-        yield from _checked(question, victim, [(*waiting.pop(outcome.key), outcome) for outcome in outcomes])
-        yield from unread
-        unread.clear()
-    yield from unread
-
-
-def _checked(
-    question: Question[A], victim: Victim, ended: Sequence[tuple[Item, Goal, Outcome]]
-) -> Iterator[Answered[A]]:
-    """The answers to searches that ended together, their flips checked in one call."""
-    claims: list[Claimed | None] = []
-    for item, goal, outcome in ended:
-        point = None if outcome.error is not None else question.flip(outcome)
-        claims.append(None if point is None else (item.space, goal, point))
-    for (item, goal, outcome), witness in zip(ended, check_flips(victim, claims), strict=True):
-        failed = outcome.error is not None
-        yield Answered(item, goal, None if failed else question.answer(victim, item.space, outcome, witness), outcome)
-
-
-def answer_one(
-    question: Question[A], victim: Victim, space: Space, label: int | None = None, target: int | None = None
-) -> A:
-    """Ask one question about one space."""
-    answered = next(answer_all(question, victim, [Item(0, space, label, target)]))
-    if answered.error is not None:
-        raise answered.error
-    assert answered.answer is not None
-    return answered.answer
-
-
-def goal_for(victim: Victim, item: Item) -> Goal:
-    """The goal against this victim."""
-    label = item.label
-    if label is None:
-        label = int(victim.predict([item.space.original.input])[0])
-    goal = Goal(label, item.target, victim.rounding)
-    goal.check(victim.classes)
-    return goal
-
-
 def attack_used(attack: AttackLike, victim: Victim, default: str) -> str | Attack:
     """The attack asked for, else the question's own, or `decision` if the victim gives labels only."""
-    return attack or (default if victim.has_scores else "decision")
+    if attack is not None:
+        return attack
+    return default if victim.has_scores else "decision"
 
 
 def resolve_attack(attack: AttackLike, victim: Victim, default: str = "best") -> Attack:
     """The attack object, or an error before anything runs if the victim cannot serve it."""
     chosen = attack_used(attack, victim, default)
     method = from_spec(chosen) if isinstance(chosen, str) else chosen
-    if isinstance(method, Adaptive):
-        method = method.adapted(gradients=victim.has_gradients, scores=victim.has_scores)
+    if isinstance(method, type) or not hasattr(method, "needs_scores"):
+        raise InputError(f"expected the name of an attack or an attack object, got {chosen!r}")
+    if hasattr(method, "adapted"):  # an isinstance check of a protocol takes longer than the rest of this function
+        method = cast(Adaptive, method).adapted(gradients=victim.has_gradients, scores=victim.has_scores)
     if method.needs_gradients and not victim.has_gradients:
         raise InputError(f"attack {called(chosen)!r} needs gradients, which {victim.kind!r} victims do not have")
     if method.needs_scores and not victim.has_scores:

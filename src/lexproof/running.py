@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from lexproof.answers import Cost
-from lexproof.errors import ModelError
+from lexproof.attacks.base import first_accepted
+from lexproof.errors import InputError, ModelError
 from lexproof.goal import Goal
 from lexproof.points import (
     AsText,
-    FirstOrder,
     FloatArray,
     Fresh,
     Gradient,
@@ -29,7 +29,7 @@ from lexproof.points import (
 )
 from lexproof.search import Search, Spent
 from lexproof.space import Space
-from lexproof.victims.base import Bound, Job, Victim
+from lexproof.victims.base import Bound, GradientJob, Job, Victim
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,11 @@ class Limits:
 
     max_queries: int | None = None
     time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("max_queries", self.max_queries), ("time_limit", self.time_limit)):
+            if value is not None and not value >= 0:
+                raise InputError(f"expected {name} >= 0, got {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +73,11 @@ class Memory:
     """Scores of the points a search has asked for: a place for each key, in an array that doubles when it is full."""
 
     def __init__(self, classes: int) -> None:
-        self._index: dict[int | bytes, int] = {}
+        self._index: dict[bytes, int] = {}
         self._scores: FloatArray = np.empty((64, classes))
         self._filled = 0
 
-    def places(self, asked: Sequence[int | bytes]) -> tuple[list[int], list[int] | None]:
+    def places(self, asked: Sequence[bytes]) -> tuple[list[int], list[int] | None]:
         """The place of each key, and which rows have to be scored (None: all of them, in this order)."""
         index = self._index
         start = len(index)
@@ -118,20 +123,21 @@ class Running:
         self.queries = self.cached = 0
         self.seconds = 0.0
         self._memory = Memory(victim.classes)
-        begun = time.perf_counter()
+        self._begun = time.perf_counter()  # since when its clock runs
         self._bound: Bound
         self._todo: Points  # the part of the pending request that must be scored
         self._places: list[int] | None  # memory index of each asked point, None for requests not remembered
         self._done = 0
         self._parts: list[FloatArray] = []
         self._as_text = False
+        self.gradient: GradientJob | None = None  # asked for instead of scores
         try:
             self._bound = victim.bind(task.space)
         except ModelError as error:
             self._finish(None, "error", error)
         else:
             self._advance(None)
-        self.seconds += time.perf_counter() - begun
+        self._charge()
 
     # ------------------------------------------------------------------ asking
 
@@ -139,6 +145,7 @@ class Running:
         """The next slice of the pending request, or None if the search ended while looking."""
         stop = self._spent()
         if stop:
+            self._begun = time.perf_counter()
             self._throw(stop)
             return None
         if self.limits.max_queries is not None:
@@ -151,7 +158,8 @@ class Running:
 
     def receive(self, points: Points, scores: FloatArray | ModelError, seconds: float) -> None:
         """Take the scores of the slice; when the request is complete, let the search go on."""
-        begun = time.perf_counter()
+        self._begun = time.perf_counter()
+        self.seconds += seconds
         self.queries += len(points)
         if isinstance(scores, ModelError):
             self._finish(None, "error", scores)
@@ -161,7 +169,26 @@ class Running:
             self._done += len(points)
             if self._done == len(self._todo):
                 self._advance(self._answer())
-        self.seconds += seconds + time.perf_counter() - begun
+        self._charge()
+
+    def _charge(self) -> None:
+        """Charge the time since the clock was last read."""
+        now = time.perf_counter()
+        self.seconds += now - self._begun
+        self._begun = now
+
+    def receive_gradient(self, gradient: FloatArray | ModelError, seconds: float) -> None:
+        """Take the gradient asked for, and let the search go on."""
+        self._begun = time.perf_counter()
+        self.seconds += seconds
+        assert self.gradient is not None
+        self.queries += len(self.gradient[1].points)
+        self.gradient = None
+        if isinstance(gradient, ModelError):
+            self._finish(None, "error", gradient)
+        else:
+            self._advance(gradient)
+        self._charge()
 
     def _spent(self, wanted: int = 1) -> str:
         """Why so many more inputs cannot be asked; the first one always may, however long binding took."""
@@ -183,9 +210,8 @@ class Running:
                     stop = self._spent(len(request.points))
                     if stop:
                         return self._throw(stop)
-                    self.queries += len(request.points)
-                    scores = self._gradient(request)
-                    continue
+                    self.gradient = self._bound, request
+                    return
                 self._take(request)
                 if len(self._todo):
                     return
@@ -196,11 +222,6 @@ class Running:
             self._finish(None, spent.reason)
         except ModelError as error:
             self._finish(None, "error", error)
-
-    def _gradient(self, request: Gradient) -> FloatArray:
-        if isinstance(request, FirstOrder):
-            return self.victim.first_order(self._bound, request)
-        return self.victim.sensitivity(self._bound, request)
 
     def _take(self, request: Points | Fresh | AsText) -> None:
         self._done, self._parts, self._places = 0, [], None
@@ -223,7 +244,6 @@ class Running:
         return self._memory[self._places]
 
     def _throw(self, reason: str) -> None:
-        begun = time.perf_counter()
         try:
             self.search.throw(Spent(reason))
         except StopIteration as end:
@@ -232,10 +252,10 @@ class Running:
             self._finish(None, reason)
         else:
             raise RuntimeError("expected the search to end when its budget was spent, but it asked again")
-        self.seconds += time.perf_counter() - begun
 
     def _finish(self, claim: Any, stopped: str, error: ModelError | None = None) -> None:
         self.search.close()
+        self._charge()
         cost = Cost(queries=self.queries, cached=self.cached, seconds=self.seconds)
         self.outcome = Outcome(self.key, self.goal, claim, self.best, stopped, cost, error)
 
@@ -250,9 +270,7 @@ class Running:
         swaps = (flipped != 0).sum(axis=1)
         swaps[(flipped < 0).any(axis=1)] = self.space.n + 1  # probes are not texts of the space
         limit = self.space.max_swaps if self.best is None else int(np.count_nonzero(self.best)) - 1
-        for place in np.argsort(swaps, kind="stable"):
-            if swaps[place] > limit:
-                return
-            if self.space.accepts(flipped[place : place + 1])[0]:
-                self.best = flipped[place].copy()
-                return
+        order = np.argsort(swaps, kind="stable")
+        place = first_accepted(self.space, flipped, order[swaps[order] <= limit])
+        if place is not None:
+            self.best = flipped[place].copy()

@@ -8,8 +8,9 @@ They check every answer's evidence before they return it (`lexproof.questions`, 
 from __future__ import annotations
 
 from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, Unknown
+from lexproof.asking import answer_one
 from lexproof.engine import Limits
-from lexproof.questions import AttackLike, Count, Find, Interval, Minimize, Prove, answer_one
+from lexproof.questions import AttackLike, Count, Find, Interval, Minimize, Prove
 from lexproof.space import Space
 from lexproof.statistics.intervals import hoeffding_samples
 from lexproof.victims.base import Victim

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hunting import adding, hunt
 
 import lexproof as lp
 from lexproof.attacks.base import accepted, best_flip, first_accepted
@@ -121,6 +122,16 @@ def test_growing_makes_each_text_once() -> None:
     found = sorted(map(tuple, grown.dense().tolist()))
     assert found == [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 2, 0)]
     assert len(distinct(grown)) == 4
+
+
+def test_without_exchanges_no_pair_is_asked_about() -> None:
+    space = Space("a b c d e", [["x"]] * 5)
+    score = adding({"a": 0.8, "b": 0.8, "c": 0.8, "d": 0.8, "e": 0.8, "x": -0.6})  # three swaps flip
+    hunted = hunt(Best(exchanges=0), space, score)
+    assert hunted.found == "x x x d e"
+    # the text, single swaps, two, three, and the three ways to put one back; not the three ways to put back two
+    assert [len(asked) for asked in hunted.asked] == [1, 5, 10, 10, 3]
+    assert [len(asked) for asked in hunt(Best(), space, score).asked] == [1, 5, 10, 10, 3, 9, 3]
 
 
 def test_settings_are_checked() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 import lexproof as lp
+from lexproof.asking import answer_one
 from lexproof.attacks.decision import Decision, _Labels
 from lexproof.engine import Engine, Outcome, Task
 from lexproof.goal import Goal
 from lexproof.points import DELETED, IntArray, dense
-from lexproof.questions import Find, answer_one
+from lexproof.questions import Find
 from lexproof.search import Search, Seed
 from lexproof.space import Space
 from lexproof.victims.base import Victim
@@ -250,3 +252,28 @@ def test_trades_keep_to_the_budget() -> None:
 def test_settings_are_checked(name: str) -> None:
     with pytest.raises(lp.InputError, match=f"expected {name} >= 1, got 0"):
         Decision(**{name: 0})
+
+
+def test_trades_of_a_flip_with_many_swaps_do_not_fill_the_memory() -> None:
+    space = Space(" ".join(["a"] * 150), [[f"x{j}" for j in range(10)]] * 150)
+    labels = _Labels(space, Goal(1), Seed(0).generator())
+    point = np.zeros(150, np.int32)
+    point[:120] = 1
+    tracemalloc.start()
+    request = next(labels.traded(point, 500))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(request) == 500
+    assert len(set(map(bytes, dense(request)))) == 500
+    assert (np.count_nonzero(dense(request), axis=1) == 119).all()
+    assert peak < 60e6  # 7140 pairs times 1500 swaps: their places alone would take 40 MB as bits, 170 MB as numbers
+
+
+def test_all_trades_are_tried_if_there_is_room_for_them() -> None:
+    space = Space(" ".join(["a"] * 150), [[f"x{j}" for j in range(10)]] * 150)
+    labels = _Labels(space, Goal(1), Seed(0).generator())
+    point = np.zeros(150, np.int32)
+    point[:50] = 1
+    # 1225 pairs; 1000 swaps of other words for each, and 10 of each of the two words
+    request = next(labels.traded(point, 1225 * 1020))
+    assert len(request) == 1225 * 1020

@@ -8,6 +8,7 @@ from hunting import adding, hunt
 from tables import space_of, word_model
 
 import lexproof as lp
+from lexproof.asking import Item, answer_all
 from lexproof.attacks.a2t import A2T
 from lexproof.attacks.bae import Bae
 from lexproof.attacks.base import Attack
@@ -21,7 +22,7 @@ from lexproof.attacks.textfooler import TextFooler
 from lexproof.engine import Engine
 from lexproof.errors import InputError
 from lexproof.goal import Goal
-from lexproof.questions import Find, Item, answer_all
+from lexproof.questions import Find
 from lexproof.space import Space
 from lexproof.victims.base import Victim
 from toys import Additive, brute_minimum, random_space

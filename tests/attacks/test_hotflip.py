@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import lexproof as lp
+from lexproof.asking import answer_one
 from lexproof.attacks.hotflip import HotFlip
 from lexproof.engine import Engine, Task
 from lexproof.goal import Goal
 from lexproof.points import FirstOrder, FloatArray
-from lexproof.questions import Find, answer_one
+from lexproof.questions import Find
 from lexproof.search import Seed
 from lexproof.space import Space
 from lexproof.text import Input
@@ -29,7 +30,7 @@ class Sloped(Victim):
 
     def __init__(self, weights: dict[str, float], *, third: dict[str, float] | None = None, lie: float = 1.0) -> None:
         self.weights, self.third, self.lie = weights, third or {}, lie
-        self.gradients: list[tuple[list[list[int]], int]] = []
+        self.differentiated: list[tuple[list[list[int]], int]] = []
         self.asked: list[str] = []
 
     @property
@@ -44,7 +45,7 @@ class Sloped(Victim):
         return powers / powers.sum(axis=1, keepdims=True)
 
     def first_order(self, bound: Bound, request: FirstOrder) -> FloatArray:
-        self.gradients.append((request.points.tolist(), request.label))
+        self.differentiated.append((request.points.tolist(), request.label))
         space, singles = bound.space, bound.space.singles()
         table = {1: self.weights, 2: self.third}[request.label]
         found = np.zeros((len(request.points), len(singles)))
@@ -70,7 +71,7 @@ def test_the_steepest_swap_is_checked_first() -> None:
     assert hunt(victim, SPACE, HotFlip(verify=1)) == ("a b2 c1 d", 6)
     # the text, its gradient, c1 (-2.0), a gradient there, b2 (-1.6): a flip; then neither of them can be put back
     assert victim.asked == ["a b c d", "a b c1 d", "a b2 c1 d", "a b2 c d"]
-    assert victim.gradients == [([[0, 0, 0, 0]], 1), ([[0, 0, 1, 0]], 1)]
+    assert victim.differentiated == [([[0, 0, 0, 0]], 1), ([[0, 0, 1, 0]], 1)]
 
 
 def test_gradients_decide_what_is_asked() -> None:
@@ -86,7 +87,7 @@ def test_gradients_decide_what_is_asked() -> None:
 def test_only_what_really_helps_is_kept() -> None:
     victim = Sloped(WEIGHTS, lie=-1.0)
     hunt(victim, SPACE, HotFlip(verify=1))
-    steps = [points[0] for points, _ in victim.gradients]
+    steps = [points[0] for points, _ in victim.differentiated]
     scores = [victim.scores([SPACE.text(np.array(point))])[0, 1] for point in steps]
     assert scores == sorted(scores, reverse=True)
     assert len(set(scores)) == len(scores)
@@ -105,14 +106,14 @@ def test_swaps_that_are_not_needed_are_put_back() -> None:
     assert hunt(both, space, HotFlip(verify=1))[0] == "a1 b1"
     one = Sloped({"a": 3.0, "a1": 1.5, "b1": -3.5}, lie=-1.0)  # the gradient leads to a1 first, though b1 is enough
     assert hunt(one, space, HotFlip(verify=1))[0] == "a b1"
-    assert len(one.gradients) == 2
+    assert len(one.differentiated) == 2
 
 
 def test_a_target_is_climbed_to() -> None:
     victim = Sloped({"a": 1.0, "b": 1.0, "b1": -3.0}, third={"c1": 2.5, "d1": 2.0, "d2": -1.0})
     space = Space("a b c d", [[], ["b1"], ["c1"], ["d2", "d1"]])
     assert hunt(victim, space, HotFlip(verify=1), target=2)[0] == "a b c1 d1"
-    assert {label for _, label in victim.gradients} == {2}
+    assert {label for _, label in victim.differentiated} == {2}
     assert hunt(victim, space, HotFlip())[0] == "a b1 c d"  # leaving the label is easier
 
 
@@ -130,7 +131,7 @@ def test_a_beam_finds_what_greed_misses() -> None:
     victim = Detour({"a": 1.0, "a1": 0.0, "a2": 0.8, "b": 1.0, "b1": 0.2})
     assert hunt(victim, space, HotFlip())[0] is None
     assert hunt(victim, space, HotFlip(beam=2))[0] == "a2 b1"
-    with_beam = victim.gradients[-1][0]
+    with_beam = victim.differentiated[-1][0]
     assert len(with_beam) == 2  # both texts are differentiated at once
 
 
@@ -141,7 +142,7 @@ def test_every_step_keeps_to_the_predicate() -> None:
     found, _ = hunt(victim, space, HotFlip())
     assert found is not None
     assert found not in rejected
-    assert [[0, 0, 1, 0]] not in [points for points, _ in victim.gradients]
+    assert [[0, 0, 1, 0]] not in [points for points, _ in victim.differentiated]
 
 
 def test_a_predicate_that_accepts_nothing() -> None:

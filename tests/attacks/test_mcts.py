@@ -134,7 +134,8 @@ def test_the_predicate_holds_for_the_claim() -> None:
     [
         ({"sims": 0}, "expected sims >= 1 and steps >= 1, got 0 and 25"),
         ({"steps": 0}, "expected sims >= 1 and steps >= 1, got 25 and 0"),
-        ({"alpha": -0.1}, "expected alpha >= 0, got -0.1"),
+        ({"alpha": -0.1}, "expected alpha >= 0 and finite, got -0.1"),
+        ({"alpha": float("inf")}, "expected alpha >= 0 and finite, got inf"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, float], message: str) -> None:

@@ -105,10 +105,17 @@ def test_variants() -> None:
     [
         ({"population": 0}, "expected population >= 1 and iterations >= 0, got 0 and 20"),
         ({"iterations": -1}, "expected population >= 1 and iterations >= 0, got 60 and -1"),
-        ({"speed": 0.0}, "expected speed > 0, got 0.0"),
+        ({"speed": 0.0}, r"expected speed > 0 and at most 1e\+06, got 0.0"),
+        ({"speed": float("inf")}, r"expected speed > 0 and at most 1e\+06, got inf"),
         ({"pick": "best"}, "expected pick substitutes or gain, got 'best'"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, object], message: str) -> None:
     with pytest.raises(lp.InputError, match=message):
         SemPso(**settings)  # type: ignore[arg-type]
+
+
+def test_the_fastest_swarm_does_not_overflow() -> None:
+    space = Space("w0 w1 w2", [["w0s0", "w0s1"], ["w1s0"], ["w2s0"]])
+    answer = lp.find(Additive(11, bias=4.0), space, 1, attack=SemPso(speed=1e6, clip=False))
+    assert answer.kind in ("broken", "unknown")  # and no warning, which the test run turns into an error

@@ -30,6 +30,7 @@ def test_settings_of_every_type() -> None:
         ("pdp?beam=1&beam=2", "expected beam once, got it twice"),
         ("pdp?look=far", "expected look out of scores, gradient, got 'far'"),
         ("pdp?variant=released", "unknown variant of pdp 'released'; available: paper, white-box"),
+        ("best?variant=paper", "expected no variant of attack 'best', which has none, got 'paper'"),
         ("textfooler?bonus=yes", "expected bonus=0 or bonus=1, got 'yes'"),
     ],
 )

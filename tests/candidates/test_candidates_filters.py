@@ -305,3 +305,20 @@ def test_an_encoder_reads_no_pickle_and_lacks_no_weights(tmp_path) -> None:
     save_encoder(tmp_path / "partial", drop="encoder")
     with pytest.raises(ModelError, match=r"expected a trained model in '.*partial', got no weights for encoder"):
         SentenceEncoder(tmp_path / "partial").encode(["a"])
+
+
+def test_an_encoder_reads_long_texts_to_their_end(tmp_path) -> None:
+    save_encoder(tmp_path)
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(tmp_path), AutoModel.from_pretrained(tmp_path).eval()
+    long, changed = "a " * 300, "a " * 299 + "unknown"
+    parts = ["a " * 254, "a " * 45 + "unknown"]  # 256 word pieces with the two special ones, and the rest
+    states = [model(**tokenizer(part, return_tensors="pt")).last_hidden_state[0].detach().numpy() for part in parts]
+    mean = np.concatenate(states).mean(axis=0)
+    encoder = SentenceEncoder(tmp_path)
+    vectors = encoder.encode(["a", changed, long])
+    assert np.allclose(vectors[1], mean / np.linalg.norm(mean), atol=1e-5)
+    assert np.abs(vectors[1] - vectors[2]).max() > 1e-4
+    assert np.allclose(encoder.encode([changed]), vectors[1:2], atol=1e-6)
+    assert np.allclose(encoder.encode(["a"]), vectors[:1], atol=1e-6)

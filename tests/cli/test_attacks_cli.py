@@ -96,6 +96,8 @@ def test_a_floor_keeps_out_what_is_not_similar(here: Path, capsys: pytest.Captur
     assert (records(out)[0]["answer"], records(out)[0]["changed"]) == ("unknown", [])
     status, out, _ = call(capsys, "prove", *FIND[1:], "--json", "--floor", "1")
     assert (status, records(out)[0]["answer"]) == (0, "robust")
+    _, out, _ = call(capsys, "prove", *FIND[1:], "--floor", "1")  # "dull" does fool the model
+    assert "robust: none of 3 texts with up to 1 swaps is allowed and fools it" in out
 
 
 def test_the_number_of_substitutes_is_limited(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,6 +119,11 @@ def test_a_preset_says_what_it_is(here: Path, capsys: pytest.CaptureFixture[str]
     assert status == 0
     assert "at most 50 substitutes a word; at most 30% of the words swapped; cosine similarity" in err
     assert "at least 0.2; at most 50 queries for each word" in err
+
+
+def test_a_count_has_no_budget_and_does_not_say_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = call(capsys, "count", *FIND[1:], "--preset", "agnews", "--floor", "0.2")
+    assert (status, "at least 0.2" in err, "queries" in err) == (0, True, False)
 
 
 def test_the_usual_share_limits_where_nothing_else_does(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,7 +181,7 @@ def test_a_run_records_its_constraints_and_is_resumed_only_with_them(
     assert settings["samples"] == 0  # a share would take too long to compare
     report = (here / "run" / "report.html").read_text(encoding="utf-8")
     for fact in (
-        "angular at least 0.5 within 2 words of each swap by letters",
+        "angular at least 0.5 in 2 words around each swap by letters",
         "at most 90 model inputs a word of the text",
         "at most 9 substitutes a word",
     ):
@@ -218,6 +225,14 @@ REFUSED = {
     "encoder of nothing": (["--encoder", "x"], "expected --floor with --encoder, got none"),
     "window of nothing": (["--window", "15"], "expected a floor with a window, got none"),
     "share": (["--max-share", "0"], "expected --max-share in (0, 1], got 0"),
+    "unreadable encoder": (
+        ["--floor", "0.5", "--encoder", "no/such/folder"], "expected a Hugging Face model folder or name, got 'no/such",
+    ),
+    "no name": (["--attack", " "], "expected the name of an attack, got nothing; see `lexproof list attacks`"),
+    "masked model not used": (
+        ["--attack", "pwws", "--recipe", "paper", "--masked-lm", "x"],
+        "expected --masked-lm with a recipe that uses it, got candidates table:table.json",
+    ),
     "masked model of nothing": (["--masked-lm", "x"], "expected --recipe with --masked-lm, got none"),
     "gradients": (["--attack", "a2t"], "attack 'a2t' needs gradients, which 'blackbox' victims do not have"),
 }  # fmt: skip

@@ -11,10 +11,11 @@ from tables import KINDS, SLOW, space_of
 
 import lexproof as lp
 from lexproof import registry
+from lexproof.asking import Item, answer_all
 from lexproof.attacks.specs import from_spec
 from lexproof.engine import Engine
 from lexproof.points import DELETED, MASKED, FirstOrder, Sensitivity, Swaps, dense
-from lexproof.questions import Find, Item, Minimize, answer_all
+from lexproof.questions import Find, Minimize
 from lexproof.space import Space
 from lexproof.victims.base import Victim
 from toys import brute_minimum

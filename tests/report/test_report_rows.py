@@ -120,8 +120,8 @@ def test_evidence_says_what_the_record_says() -> None:
     evidence = {term: text.replace("\u00a0", " ") for term, text in shown.evidence}
     assert evidence == {
         "Swaps": "good → decent",
-        "Proof": "Every text with at most 1 swap was scored (61 texts); the least margin, 0.12, exceeds the allowance "
-        "for rounding, 1e-05. Victim ab12, space cd34.",
+        "Proof": "Every text with at most 1 swap was scored (61 texts); of those allowed, the least margin, 0.12, "
+        "exceeds the allowance for rounding, 1e-05. Victim ab12, space cd34.",
         "Left open": "stopped at 20000 points",
         "Flips on its own": "film → movie",
         "Share that flips": "3.0% of the texts with at most 5 swaps: 150 of 5,000 texts drawn; 2.0% to 5.0% with "

@@ -162,6 +162,29 @@ def test_pipelines_that_only_predict():
     assert hidden.fingerprint != lp.Sklearn(soft).fingerprint
 
 
+@pytest.mark.parametrize("found", [1, None])
+def test_predictions_that_are_no_list(found):
+    class Odd:
+        classes_ = ("a", "b")
+
+        def predict(self, texts):
+            return found
+
+    with pytest.raises(ModelError, match=r"expected Odd\.predict to return 1 labels, one a text, got ndarray"):
+        lp.Sklearn(Odd()).scores(["a"])
+
+
+def test_a_pipeline_with_two_outputs_is_refused():
+    class Two:
+        classes_ = (np.array(["a", "b"]), np.array(["c", "d", "e"]))
+
+        def predict(self, texts):
+            return np.array([["a", "c"]] * len(texts))
+
+    with pytest.raises(ModelError, match="expected a pipeline with one output, got several; wrap the one to be tested"):
+        lp.Sklearn(Two())
+
+
 def test_predictions_that_are_no_class():
     class Odd:
         classes_ = np.array(["n", "y"])

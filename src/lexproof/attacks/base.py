@@ -7,7 +7,7 @@ search (see `lexproof.search`) whose claim is the point that fools the victim, o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,6 @@ class Attack(Protocol):
         ...
 
 
-@runtime_checkable
 class Adaptive(Protocol):
     """An attack that makes the most of what a victim can give."""
 
@@ -51,6 +50,7 @@ class Adaptive(Protocol):
         ...
 
 
+_MANY = 32  # swaps that can be spared, of which to put back several at once: singly they would cost their square
 _FIRST_BLOCK = 4  # texts shown to the predicate at first; each further block is twice as large
 
 
@@ -94,7 +94,7 @@ def best_flip(space: Space, goal: Goal, points: Points, scores: FloatArray) -> i
 
 
 def put_back(space: Space, goal: Goal, point: IntArray) -> Search[IntArray]:
-    """Undo swaps one at a time, the least needed first, while the text stays a flip.
+    """Undo swaps one at a time (while very many can be spared, several), the least needed first, and stay a flip.
 
     Guarantee: the result is a flip if `point` is, has no more swaps, and needs each of them.
     """
@@ -107,6 +107,20 @@ def put_back(space: Space, goal: Goal, point: IntArray) -> Search[IntArray]:
         rows = flips(space, goal, request, scores)
         if not len(rows):
             return point
-        spare = rows[np.argmax(goal.progress(scores[rows]))]
-        point = point.copy()
-        point[swapped[spare]] = 0
+        spare = swapped[rows[np.argsort(-goal.progress(scores[rows]), kind="stable")]]
+        fewer = (yield from _without_many(space, goal, point, spare)) if len(spare) > _MANY else None
+        if fewer is None:
+            fewer = point.copy()
+            fewer[spare[0]] = 0
+        point = fewer
+
+
+def _without_many(space: Space, goal: Goal, point: IntArray, spare: IntArray) -> Hunt:
+    """The flip without the first 2, 4, 8, … of these swaps, as many as it can do without; None if not even two."""
+    counts = [2**power for power in range(1, len(spare).bit_length())]
+    points = np.repeat(point[None], len(counts), axis=0)
+    for fewer, count in zip(points, counts, strict=True):
+        fewer[spare[:count]] = 0
+    scores = yield points
+    rows = flips(space, goal, points, scores)
+    return points[rows[-1]] if len(rows) else None

@@ -61,7 +61,7 @@ class Best:
         gains = harm - start
         flip = yield from self._grow(space, goal, singles, harm, gains)
         while flip is not None and np.count_nonzero(flip) > 2:  # no single swap flips, so two are a minimum
-            fewer = yield from self._exchange(space, goal, singles, gains, flip)
+            fewer = None if not self.exchanges else (yield from self._exchange(space, goal, singles, gains, flip))
             if fewer is None:
                 return (yield from put_back(space, goal, flip))
             flip = fewer
@@ -102,8 +102,6 @@ class Best:
     def _exchange(self, space: Space, goal: Goal, singles: Swaps, gains: FloatArray, flip: IntArray) -> Hunt:
         """A flip with one swap less: two of its swaps put back, one other in their place."""
         reduced = yield from self._without_two(goal, flip)
-        if not len(reduced):
-            return None
         request, _ = self._further(reduced, singles, gains)
         scores = yield request
         row = best_flip(space, goal, request, scores)
@@ -111,10 +109,9 @@ class Best:
 
     def _without_two(self, goal: Goal, flip: IntArray) -> Search[IntArray]:
         """The flip with two swaps put back, the pairs first whose loss costs least."""
-        swapped = np.flatnonzero(flip)
+        swapped = np.flatnonzero(flip).astype(np.int32)
+        one = Swaps.of(flip, swapped, np.zeros_like(swapped)).dense()
         first, second = np.triu_indices(len(swapped), 1)
-        points = np.repeat(flip[None], len(first), axis=0)
-        each = np.arange(len(first))
-        points[each, swapped[first]] = points[each, swapped[second]] = 0
-        harm = goal.progress((yield points))
-        return points[np.argsort(-harm, kind="stable")[: self.exchanges]]
+        both = Swaps(one, first.astype(np.int32), swapped[second], np.zeros(len(first), np.int32))
+        harm = goal.progress((yield both))
+        return both[np.argsort(-harm, kind="stable")[: self.exchanges]].dense()

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lexproof.attacks.base import Hunt, first_accepted
 from lexproof.errors import InputError
@@ -34,6 +35,7 @@ from lexproof.points import DELETED, BoolArray, FloatArray, IntArray, Points, Sw
 from lexproof.search import Search, Seed
 from lexproof.space import Space
 
+_CELLS = 1 << 20  # trades looked at to choose from, where there are more than may be asked
 _LEAST_CUT = 0.3  # least share of words that is deleted where swaps alone do not fool
 
 
@@ -184,7 +186,7 @@ class _Labels:
     def traded(self, point: IntArray, room: int) -> Hunt:
         """A flip with one other swap in place of two, or None; of more than `room` trades the most voted for."""
         swapped = point.nonzero()[0]
-        first, second = np.triu_indices(len(swapped), 1)
+        first, second = self._pairs(swapped, room)
         bases = np.repeat(point[None], len(first), axis=0)
         bases[np.arange(len(first)), swapped[first]] = 0
         bases[np.arange(len(first)), swapped[second]] = 0
@@ -194,6 +196,17 @@ class _Labels:
             rows, columns = rows[order], columns[order]
         trades = Swaps(bases, rows.astype(np.int32), self.singles.positions[columns], self.singles.choices[columns])
         return self.first(trades, (yield from self.ask(trades)))
+
+    def _pairs(self, swapped: NDArray[np.int64], room: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every two of the swaps, as places; if their trades are more than `room` and would fill the memory, some."""
+        first, second = np.triu_indices(len(swapped), 1)
+        here = int(self.space.sizes[swapped].sum())  # singles at a swapped word fit only pairs with that word
+        trades = len(first) * (len(self.singles) - here) + (len(swapped) - 1) * here
+        most = max(1, max(_CELLS, room) // len(self.singles))
+        if trades <= room or len(first) <= most:
+            return first, second
+        some = np.sort(self.rng.permutation(len(first))[:most])
+        return first[some], second[some]
 
 
 def _mixed(point: IntArray, positions: IntArray) -> IntArray:

@@ -8,9 +8,9 @@ word i is
 `walk` visits words in a given order: it scores all substitutes of a word on the *current* text, ends at a flip,
 otherwise keeps the most harmful substitute if it helps.  `replay` makes swaps that were chosen beforehand, one by one.
 
-Two rules hold for every attack here, whatever public code does: a step is compared with the current text, never with
-the original one, and any substitute that flips ends the search, even if another one has a lower score of the label
-(with three or more labels these differ).  Where the space has a predicate, steps obey it too, not only the flip.
+Two rules hold for every walk, whatever public code does: a step is compared with the current text, never with the
+original one, and any substitute that flips ends the search, even if another one has a lower score of the label (with
+three or more labels these differ).  Where the space has a predicate, all steps obey it, not only the flip.
 """
 
 from __future__ import annotations

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lexproof.attacks.base import Hunt, best_flip, put_back
+from lexproof.attacks.base import Hunt, accepted, best_flip, point_of, put_back
+from lexproof.attacks.beam import distinct
 from lexproof.errors import InputError
 from lexproof.goal import Goal, steady
-from lexproof.points import FirstOrder, FloatArray, IntArray, Swaps, zobrist
+from lexproof.points import FirstOrder, FloatArray, IntArray, Swaps
 from lexproof.search import Search, Seed
 from lexproof.space import Space
 
@@ -70,11 +70,11 @@ class HotFlip:
             scores = yield block
             row = best_flip(space, goal, block, scores)
             if row is not None:
-                return block.dense()[:0], reached[:0], block[row : row + 1].dense()[0]
+                return ranked.bases[:0], reached[:0], point_of(block, row)
             progress = goal.progress(scores)
             order = np.argsort(-progress, kind="stable")
             order = order[progress[order] > reached[block.rows[order]]]
-            kept = _accepted(space, block, order, self.beam)
+            kept = accepted(space, block, order, self.beam)
             if len(kept):
                 return block[kept].dense(), progress[kept], None
         return ranked.bases[:0], reached[:0], None
@@ -88,17 +88,5 @@ def _ranked(space: Space, goal: Goal, texts: IntArray, reached: FloatArray) -> S
     rows, columns = np.nonzero(texts[:, singles.positions] == 0)
     swaps = Swaps(texts, rows.astype(np.int32), singles.positions[columns], singles.choices[columns])
     order = np.argsort(-steady(reached[rows] + gains[rows, columns]), kind="stable")
-    if len(texts) > 1:
-        _, first = np.unique(zobrist(swaps[order]), return_index=True)  # the same swaps made in another order
-        order = order[np.sort(first)]
-    return swaps[order]
-
-
-def _accepted(space: Space, swaps: Swaps, order: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The first `count` of these rows, best first, that the space's predicate accepts."""
-    kept: list[int] = []
-    for at in range(0, len(order), count):
-        if len(kept) < count:
-            block = order[at : at + count]
-            kept += block[space.accepts(swaps[block].dense())].tolist()
-    return np.array(kept[:count], np.int64)
+    promising = swaps[order]
+    return promising[distinct(promising)]

@@ -58,8 +58,8 @@ class Mcts:
     def __post_init__(self) -> None:
         if self.sims < 1 or self.steps < 1:
             raise InputError(f"expected sims >= 1 and steps >= 1, got {self.sims} and {self.steps}")
-        if not self.alpha >= 0:
-            raise InputError(f"expected alpha >= 0, got {self.alpha}")
+        if not 0 <= self.alpha < np.inf:
+            raise InputError(f"expected alpha >= 0 and finite, got {self.alpha}")
 
     def __call__(self, space: Space, goal: Goal, seed: Seed) -> Hunt:
         """One request a step; the claim needs each of its swaps."""

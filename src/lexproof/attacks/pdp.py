@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from lexproof.attacks.base import Hunt, accepted, best_flip, point_of
 from lexproof.errors import InputError
-from lexproof.goal import Goal
+from lexproof.goal import Goal, steady
 from lexproof.points import FloatArray, IntArray, Sensitivity, Swaps
 from lexproof.search import Search, Seed
 from lexproof.space import Space
@@ -82,7 +82,7 @@ class Pdp:
         if self.look == "gradient":
             one = goal.label if goal.target is None else goal.target
             norms = yield Sensitivity(drawn, one)
-            return int(waiting[norms[:, waiting].max(axis=0).argmax()])
+            return int(waiting[steady(norms[:, waiting].max(axis=0)).argmax()])
         swaps = space.singles(positions=waiting.tolist())
         rows = np.repeat(np.arange(len(drawn), dtype=np.int32), len(swaps))
         scores = yield Swaps(drawn, rows, np.tile(swaps.positions, len(drawn)), np.tile(swaps.choices, len(drawn)))

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from lexproof.attacks.base import Hunt, put_back
+from lexproof.errors import InputError
 from lexproof.goal import Goal
 from lexproof.search import Seed, flips
 from lexproof.space import Space
@@ -25,6 +26,10 @@ class RandomSearch:
     batch: int = 100
     needs_gradients: ClassVar[bool] = False
     needs_scores: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.draws < 1 or self.batch < 1:
+            raise InputError(f"expected draws >= 1 and batch >= 1, got {self.draws} and {self.batch}")
 
     def __call__(self, space: Space, goal: Goal, seed: Seed) -> Hunt:
         """Draws until a flip is found; the claim has no swap that it does not need."""

@@ -35,6 +35,7 @@ from lexproof.search import Seed
 from lexproof.space import Space
 
 _MOST_CANDIDATES = 10  # a word with more substitutes is not picked more often
+_FASTEST = 1e6  # beyond a few dozen a word moves for certain or never
 _HIGH, _LOW = 0.8, 0.2  # inertia and the pull of a text's own best fall from one to the other; the pull of all rises
 
 
@@ -63,8 +64,8 @@ class SemPso:
             raise InputError(
                 f"expected population >= 1 and iterations >= 0, got {self.population} and {self.iterations}"
             )
-        if not self.speed > 0:
-            raise InputError(f"expected speed > 0, got {self.speed}")
+        if not 0 < self.speed <= _FASTEST:
+            raise InputError(f"expected speed > 0 and at most {_FASTEST:g}, got {self.speed}")
         if self.pick not in ("substitutes", "gain"):
             raise InputError(f"expected pick substitutes or gain, got {self.pick!r}")
 
@@ -103,7 +104,7 @@ def _move(
     rng: np.random.Generator, velocity: FloatArray, time: float, texts: IntArray, own: IntArray, best: IntArray
 ) -> IntArray:
     """The texts drawn to their own best, then to the best of all."""
-    follow = 1 / (1 + np.exp(-velocity))
+    follow = (1 + np.tanh(velocity / 2)) / 2  # = 1 / (1 + exp(-velocity)), without overflow
     to_own, to_best = _HIGH - (_HIGH - _LOW) * time, _LOW + (_HIGH - _LOW) * time
     for share, target in ((to_own, own), (to_best, best)):
         going = rng.random((len(texts), 1)) < share

@@ -10,6 +10,7 @@ from __future__ import annotations
 import types
 import typing
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote
 
@@ -18,6 +19,7 @@ from lexproof.attacks.base import Attack
 from lexproof.errors import InputError, UnknownName
 
 
+@lru_cache(maxsize=64)
 def from_spec(spec: str) -> Attack:
     """The attack that a line describes; errors list what exists."""
     name, _, query = spec.partition("?")
@@ -45,6 +47,8 @@ def make(name: str, variant: str | None = None, **settings: Any) -> Attack:
     chosen = {}
     if variant is not None:
         known = variants(constructor)
+        if not known:
+            raise InputError(f"expected no variant of attack {name!r}, which has none, got {variant!r}")
         if variant not in known:
             raise UnknownName(f"variant of {name}", variant, known)
         chosen = dict(known[variant])

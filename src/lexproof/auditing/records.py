@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from lexproof.answers import Minimum
+from lexproof.asking import Answered
 from lexproof.auditing.question import Finding
-from lexproof.questions import Answered
 from lexproof.space import Space
 
 _MOST_BREAKERS = 1000  # listed a text; a record should not outgrow its text

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from lexproof.asking import Item, answer_all
 from lexproof.auditing.folder import RunFolder, write_json
 from lexproof.auditing.question import Examine
 from lexproof.auditing.records import Record, record_of
@@ -24,7 +25,7 @@ from lexproof.auditing.summary import summarize
 from lexproof.candidates.similarity import Encoder, default_encoder
 from lexproof.constraints import Rationed
 from lexproof.errors import InputError, ModelError
-from lexproof.questions import Item, Minimize, answer_all, attack_used, called, resolve_attack
+from lexproof.questions import Minimize, attack_used, called, resolve_attack
 from lexproof.space import Candidates
 from lexproof.text import Input, Text
 from lexproof.victims.base import Victim

@@ -48,7 +48,7 @@ class Settings:
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise InputError(f"expected {name} >= 0, got {value}")
-        if self.time_limit is not None and self.time_limit <= 0:
+        if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"expected time_limit > 0, got {self.time_limit}")
         _ = self.constraints  # which check themselves
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lexproof.candidates.base import Choices, Spec, TextFilter
 from lexproof.candidates.folders import fingerprint_of, load
-from lexproof.errors import InputError, UnknownName, require
+from lexproof.errors import InputError, ModelError, UnknownName, require
 from lexproof.points import BoolArray, FloatArray
 from lexproof.text import Input, Text
 
@@ -29,7 +29,7 @@ LOWEST: Mapping[str, float] = {"cosine": -1.0, "angular": 0.0}
 MEASURES = tuple(LOWEST)
 
 _BATCH = 64
-_LONGEST = 256  # word pieces; the all-MiniLM models were trained on shorter texts still
+_LONGEST = 256  # word pieces read at once; the all-MiniLM models were trained on shorter texts still
 _TOLERANCE = 1e-6  # the cosine of a unit vector with itself may miss 1 by as much
 _BATCH_NOISE = 1e-5  # more than a cosine may depend on the batch its text was encoded in
 _MEMO = 50_000  # texts about which a condition remembers its answer
@@ -49,7 +49,11 @@ class Encoder(Protocol):
 
 
 class SentenceEncoder:
-    """A Hugging Face model, mean over word pieces, normalized; by default the MiniLM that the `minilm` extra brings."""
+    """A Hugging Face model, mean over word pieces, normalized; by default the MiniLM that the `minilm` extra brings.
+
+    A text too long to be read at once is read in parts, and the mean is over the word pieces of all of them: no word
+    is out of sight.
+    """
 
     def __init__(self, model: str | Path | None = None) -> None:
         if model is None:
@@ -65,27 +69,50 @@ class SentenceEncoder:
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         # the pooler, which many encoders come without, is not used
-        return load(
+        tokenizer, model = load(
             self._model, "AutoModel", what="a Hugging Face model", spare=lambda name: name.startswith("pooler.")
         )
+        if not tokenizer.is_fast:
+            raise ModelError(f"expected a fast tokenizer with the sentence encoder {self._model!r}, got a slow one")
+        return tokenizer, model
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, texts of like length batched together."""
+        """Unit vectors, texts of like length batched together; an unusable model fails even if there are none."""
         torch = require("torch", "torch", "a sentence encoder")
         tokenizer, model = self._loaded
+        positions = getattr(model.config, "max_position_embeddings", _LONGEST + 2) - 2  # some models keep two
+        longest = min(_LONGEST, tokenizer.model_max_length, positions)
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
         vectors = np.zeros((len(texts), model.config.hidden_size), np.float32)
         for start in range(0, len(order), _BATCH):
             rows = order[start : start + _BATCH]
-            batch = tokenizer(
-                [texts[row] for row in rows], padding=True, truncation=True, max_length=_LONGEST, return_tensors="pt"
-            )
-            with torch.inference_mode():
-                states = model(**batch).last_hidden_state  # (B, T, d)
-            mask = batch["attention_mask"].unsqueeze(-1)
-            mean = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
-            vectors[rows] = torch.nn.functional.normalize(mean).numpy()
+            parts, owners = _parts(tokenizer, [texts[row] for row in rows], longest)
+            sums = torch.zeros(len(rows), model.config.hidden_size)
+            counts = torch.zeros(len(rows), 1)
+            for at in range(0, len(owners), _BATCH):
+                batch = {name: values[at : at + _BATCH] for name, values in parts.items()}
+                with torch.inference_mode():
+                    states = model(**batch).last_hidden_state  # (B, T, d)
+                mask = batch["attention_mask"].unsqueeze(-1)
+                sums.index_add_(0, owners[at : at + _BATCH], (states * mask).sum(1))
+                counts.index_add_(0, owners[at : at + _BATCH], mask.sum(1).float())
+            vectors[rows] = torch.nn.functional.normalize(sums / counts.clamp(min=1)).numpy()
         return vectors
+
+
+def _parts(tokenizer: Any, texts: Sequence[str], longest: int) -> tuple[dict[str, Any], Any]:
+    """Word pieces of the texts in parts that can be read at once, and the text that each part is of."""
+    parts = dict(
+        tokenizer(
+            list(texts),
+            padding=True,
+            truncation=True,
+            max_length=longest,
+            return_overflowing_tokens=True,
+            return_tensors="pt",
+        )
+    )
+    return parts, parts.pop("overflow_to_sample_mapping")
 
 
 @cache

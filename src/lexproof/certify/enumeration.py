@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lexproof.goal import Goal
+from lexproof.goal import Goal, steady
 from lexproof.points import AsText, Fresh, IntArray, Sensitivity, Swaps, dense
 from lexproof.search import Search, Spent, flips
 from lexproof.space import Space
@@ -82,7 +82,7 @@ def word_order(space: Space, goal: Goal, gradients: bool) -> Search[NDArray[np.i
         return space.open
     if gradients:
         norms = yield Sensitivity(space.origin[None], goal.label)
-        return space.open[np.argsort(-norms[0, space.open], kind="stable")]
+        return space.open[np.argsort(-steady(norms[0, space.open]), kind="stable")]
     singles = space.singles()
     harm = goal.progress((yield singles))
     starts = np.cumsum(space.sizes[space.open]) - space.sizes[space.open]

@@ -8,10 +8,10 @@ from typing import Any
 from rich.text import Text as Styled
 
 from lexproof.answers import Answer, Bracket, Broken, Minimum, Robust, Share, Unknown
+from lexproof.asking import Answered
 from lexproof.certify.enumeration import Verdict
 from lexproof.cli.streams import paper
 from lexproof.errors import InputError
-from lexproof.questions import Answered
 from lexproof.text import Input
 
 
@@ -81,7 +81,8 @@ def print_answer(asked: Answered[Answer] | Refused, labels: tuple[str, ...], att
         console.print(Styled(f"error: {asked.error}", style="red"), soft_wrap=True)
         return
     console.print(_marked(asked), soft_wrap=True)
-    console.print(Styled("  " + sentence(asked.answer, labels, attack), style="bold"), soft_wrap=True)
+    said = sentence(asked.answer, labels, attack, floor=asked.item.space.predicate is not None)
+    console.print(Styled(f"  {said}", style="bold"), soft_wrap=True)
 
 
 def _marked(answered: Answered[Answer]) -> Styled:
@@ -98,8 +99,8 @@ def _marked(answered: Answered[Answer]) -> Styled:
     return line
 
 
-def sentence(answer: Answer, labels: tuple[str, ...], attack: str | None = None) -> str:
-    """An answer in words."""
+def sentence(answer: Answer, labels: tuple[str, ...], attack: str | None = None, *, floor: bool = False) -> str:
+    """An answer in words; `floor`: whether a condition on whole texts leaves some of those that were scored out."""
     method = f"{attack}, " if attack else ""
     cost = f"({method}{answer.queries} queries, {answer.cost.seconds:.2f} s)"
     match answer:
@@ -114,7 +115,10 @@ def sentence(answer: Answer, labels: tuple[str, ...], attack: str | None = None)
         case Bracket():
             said = f"{answer.lower} <= R <= {answer.upper}: {answer.reason}"
         case Robust():
-            said = f"robust: none of {answer.certificate.points} texts with up to {answer.radius} swaps fools it"
+            texts = f"{answer.certificate.points} texts with up to {answer.radius} swaps"
+            said = (
+                f"robust: none of {texts} fools it" if not floor else f"robust: none of {texts} is allowed and fools it"
+            )
         case Share():
             said = _share(answer)
         case Unknown():

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from lexproof.answers import Answer
+from lexproof.asking import Answered, Item, answer_all
 from lexproof.cli.answers import Refused, print_answer, record_of
 from lexproof.cli.frame import attack_options, budget_options, space_options
 from lexproof.cli.inputs import check_new, label_of, new_file, texts_given
@@ -26,22 +27,10 @@ from lexproof.cli.options import (
 )
 from lexproof.cli.streams import emit, screen
 from lexproof.constraints import Rationed
-from lexproof.engine import Engine, Limits
+from lexproof.engine import Limits
 from lexproof.errors import InputError, ModelError
 from lexproof.goal import Goal
-from lexproof.questions import (
-    Answered,
-    Count,
-    Find,
-    Item,
-    Minimize,
-    Prove,
-    Question,
-    answer_all,
-    attack_used,
-    called,
-    resolve_attack,
-)
+from lexproof.questions import Count, Find, Minimize, Prove, Question, attack_used, called, resolve_attack
 from lexproof.statistics.intervals import hoeffding_samples
 
 _SHARED = (
@@ -177,7 +166,7 @@ class _Asked:
         predicted: dict[int, int] = {}
         refused: list[Refused] = []
         victim, constraints = self.subject.victim, self.subject.frame.constraints
-        engine = Engine(victim) if isinstance(self.question, Count) else Rationed(victim, constraints)
+        engine = Rationed(victim, constraints)
         for answered in answer_all(self.question, victim, self._items(predicted, refused), engine):
             while refused:
                 yield refused[0], predicted.pop(refused.pop(0).key, None)

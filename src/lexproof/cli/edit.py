@@ -15,7 +15,7 @@ from lexproof.cli.options import (
     check_utf8,
     data_options,
     json_option,
-    load_data,
+    load_texts,
     load_victim,
     model_option,
     progress_bar,
@@ -26,6 +26,7 @@ from lexproof.data import Dataset
 from lexproof.edits import SPACE, Answered, Edited, Editor, Item, as_guesser, as_text, edit_all
 from lexproof.edits.actions import KINDS, Actions
 from lexproof.edits.similar import Similar
+from lexproof.errors import InputError
 from lexproof.text import Input
 from lexproof.victims.base import Victim
 
@@ -46,9 +47,7 @@ _DEFAULTS = Actions()
 @click.option("--kinds", default=",".join(KINDS), show_default=True, help="Edits to try.")
 @click.option("--k", type=click.IntRange(min=1), default=_DEFAULTS.k, show_default=True, help="Words tried an edit.")
 @click.option("--floor", type=float, help="Least similarity of the words around an edit (CLARE: 0.7).")
-@click.option(
-    "--window", type=click.IntRange(min=1), default=15, show_default=True, help="Words compared with --floor."
-)
+@click.option("--window", type=click.IntRange(min=1), help="Words compared with --floor [default: 15].")
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the JSON lines to this new file."
 )
@@ -61,8 +60,8 @@ def edit(**options: Any) -> None:
     check_new(options["out"])
     check_utf8(options["masked_lm"])
     editor = _editor(options)
-    victim = load_victim(options["model"], options["labels"])
-    data = texts_given(options) or load_data(options, victim.labels)
+    victim = load_victim(options["model"], options["labels"], options["label_only"])
+    data = texts_given(options) or load_texts(options, victim.labels)
     warn_bad_rows(data)
     label, target = label_of(options["label"], victim), label_of(options["target"], victim)
     with ExitStack() as stack:
@@ -92,7 +91,10 @@ def _editor(options: dict[str, Any]) -> Editor:
     if options["floor"] is not None:
         from lexproof.candidates.similarity import default_encoder
 
-        similar = Similar(default_encoder(), options["floor"], options["window"])
+        window = {} if options["window"] is None else {"window": options["window"]}
+        similar = Similar(default_encoder(), options["floor"], **window)
+    elif options["window"] is not None:
+        raise InputError("expected --floor with --window, got none; set how similar the words must be")
     kinds = tuple(kind.strip() for kind in options["kinds"].split(","))
     actions = Actions(k=options["k"], kinds=kinds)
     guesser = as_guesser(options["masked_lm"])

@@ -85,7 +85,10 @@ class Frame:
 def frame_of(options: dict[str, Any]) -> Frame:
     """The frame that the options of a verb stand for; fails before anything long starts."""
     attack: str | None = options.get("attack")
-    candidates, base = options.get("candidates") or "default", Constraints()
+    if attack is not None and not attack.strip():
+        raise InputError("expected the name of an attack, got nothing; see `lexproof list attacks`")
+    candidates = "default" if options.get("candidates") is None else options["candidates"]
+    base = Constraints()
     remarks: tuple[str, ...] = ()
     is_named = any(options.get(name) is not None for name in ("recipe", "preset"))
     if options.get("recipe") is not None:
@@ -95,6 +98,8 @@ def frame_of(options: dict[str, Any]) -> Frame:
         raise InputError("expected --recipe with --masked-lm, got none; or use --candidates masked-lm:FOLDER")
     if options.get("preset") is not None:
         base = base.updated(preset(options["preset"]))
+    if "queries_per_word" not in options:  # a verb without a budget, to which that of a preset means nothing
+        base = replace(base, queries_per_word=None)
     constraints = _explicit(base, options, is_named)
     if is_named:
         limits = "; ".join(constraints.describe()) or "no limits"
@@ -110,6 +115,10 @@ def _recipe(attack: str | None, options: dict[str, Any]) -> tuple[str, Plan]:
     if any(pair.startswith("variant=") for pair in query.split("&")):
         raise InputError(f"expected --recipe or variant= in --attack, got both: {options['recipe']} and {attack!r}")
     plan = plan_of(name, options["recipe"], Files(masked_lm=options.get("masked_lm")), options.get("candidates"))
+    if options.get("masked_lm") is not None and (
+        options.get("candidates") is not None or "masked-lm:" not in plan.candidates
+    ):
+        raise InputError(f"expected --masked-lm with a recipe that uses it, got candidates {plan.candidates}")
     settings = "&".join(filter(None, (f"variant={plan.search}" if plan.search else "", query)))
     return (f"{name}?{settings}" if settings else name), plan
 
@@ -133,4 +142,8 @@ def _encoder(constraints: Constraints, options: dict[str, Any]) -> Encoder | Non
                 raise InputError(f"expected --floor with --{name}, got none")
         return None
     folder: str | None = options.get("encoder")
-    return default_encoder() if folder is None else SentenceEncoder(folder)
+    if folder is None:
+        return default_encoder()
+    encoder = SentenceEncoder(folder)
+    encoder.encode([])  # a search would take a model that cannot be read for trouble with one text
+    return encoder

@@ -85,6 +85,14 @@ def load_data(options: dict[str, Any], labels: Sequence[str] | None = None) -> D
     return replace(data, name=data.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
+def load_texts(options: dict[str, Any], labels: Sequence[str]) -> Dataset:
+    """The texts to ask a model about; says so where its own predictions count as gold."""
+    data = load_data(options, labels)
+    if data.labels is None:
+        screen.print(f"{data.name} has no column 'label': the model's own predictions count as gold")
+    return data
+
+
 def load_subject(options: dict[str, Any], data: Dataset | None = None) -> Subject:
     """Everything that the shared options stand for; fails before anything long starts."""
     from lexproof.candidates import from_spec
@@ -95,9 +103,7 @@ def load_subject(options: dict[str, Any], data: Dataset | None = None) -> Subjec
     candidates = from_spec(frame.candidates)
     victim = load_victim(options["model"], options["labels"], options.get("label_only", False))
     if data is None:
-        data = load_data(options, victim.labels)
-        if data.labels is None:
-            screen.print(f"{data.name} has no column 'label': the model's own predictions count as gold")
+        data = load_texts(options, victim.labels)
     return Subject(victim, data, candidates, frame)
 
 

@@ -80,7 +80,9 @@ def _proof(certificate: Mapping[str, Any] | None) -> str:
     source = visible(f"Victim {certificate['victim']}, space {certificate['space']}.")
     if certificate["method"] == "enumeration":
         texts = plural(certificate["points"], "text")
-        return f"Every text with at most {swaps} was scored ({texts}); {margin}, {allowance}. {source}"
+        return (
+            f"Every text with at most {swaps} was scored ({texts}); of those allowed, {margin}, {allowance}. {source}"
+        )
     method = visible(str(certificate["method"]))
     return f"No flip within {swaps}, by {method}; {margin}, {allowance}. {source}"
 

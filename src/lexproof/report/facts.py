@@ -72,7 +72,7 @@ def _similarity(summary: Mapping[str, Any]) -> str:
     """The condition on whole texts, if there is one."""
     if summary.get("floor") is None:
         return ""
-    window = "" if summary.get("window") is None else f" within {plural(summary['window'], 'word')} of each swap"
+    window = "" if summary.get("window") is None else f" in {plural(summary['window'], 'word')} around each swap"
     short = "" if summary.get("short_floor") is None else f" ({summary['short_floor']:.4g} for shorter texts)"
     encoder = f" by {summary['encoder']}" if summary.get("encoder") else ""
     return f"{summary.get('measure', 'cosine')} at least {summary['floor']:.4g}{window}{short}{encoder}"

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from lexproof.errors import InputError, ModelError
-from lexproof.points import FirstOrder, FloatArray, IntArray, Points, Sensitivity, dense
+from lexproof.points import FirstOrder, FloatArray, Gradient, IntArray, Points, Sensitivity, dense
 from lexproof.space import Space
 from lexproof.text import Input
 
@@ -42,6 +42,7 @@ class Bound:
 
 
 Job = tuple[Bound, Points]
+GradientJob = tuple[Bound, Gradient]
 
 
 class Victim(ABC):
@@ -110,6 +111,13 @@ class Victim(ABC):
     def first_order(self, bound: Bound, request: FirstOrder) -> FloatArray:
         """First-order change of a label's score by each single swap: (B, S).  Only with `has_gradients`."""
         raise self._without_gradients()
+
+    def gradients(self, jobs: Sequence[GradientJob]) -> list[FloatArray]:
+        """What `first_order` or `sensitivity` gives for each job; victims that can do many at once override it."""
+        return [
+            self.first_order(bound, request) if isinstance(request, FirstOrder) else self.sensitivity(bound, request)
+            for bound, request in jobs
+        ]
 
     def _check_label(self, label: int) -> None:
         if not 0 <= label < self.classes:

@@ -44,6 +44,8 @@ class Sklearn(Victim):
             raise ModelError(
                 f"expected a fitted pipeline, got {type(pipeline).__name__} without classes_; call fit first"
             )
+        if any(np.ndim(value) for value in classes):
+            raise ModelError("expected a pipeline with one output, got several; wrap the one to be tested")
         self.labels = tuple(map(str, classes)) if labels is None else tuple(labels)
         if len(self.labels) != len(classes):
             raise ModelError(f"expected {len(classes)} labels, one a class, got {len(self.labels)}")
@@ -61,7 +63,8 @@ class Sklearn(Victim):
             raise ModelError(f"{self.name}.{self.method} raised {type(error).__name__}: {error}") from error
         source = f"{self.name}.{self.method}"
         if not self.has_scores:
-            return scores_of_labels(self._numbers(found), len(inputs), self.labels, source)
+            answers = self._numbers(found) if found.ndim == 1 else found
+            return scores_of_labels(answers, len(inputs), self.labels, source)
         if found.ndim == 1 and self.classes == 2:
             found = np.stack([-found, found], axis=1)
         return check_scores(found, len(inputs), self.classes, source)
@@ -69,7 +72,7 @@ class Sklearn(Victim):
     def _numbers(self, found: Any) -> list[Any]:
         """The place of each predicted class; what is none of them as it is."""
         numbers = {value: number for number, value in enumerate(np.asarray(self.pipeline.classes_).tolist())}
-        return [value if isinstance(value, list) else numbers.get(value, repr(value)) for value in found.tolist()]
+        return [numbers.get(value, repr(value)) for value in found.tolist()]
 
     @property
     def fingerprint(self) -> str:

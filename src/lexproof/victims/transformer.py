@@ -21,7 +21,7 @@ from lexproof.points import FirstOrder, FloatArray, Sensitivity
 from lexproof.space import Space
 from lexproof.text import Input
 from lexproof.victims import transformer_gradients
-from lexproof.victims.base import Bound, Victim, check_scores
+from lexproof.victims.base import Bound, GradientJob, Victim, check_scores
 from lexproof.victims.noise import largest_difference, stated_rounding
 from lexproof.victims.transformer_bind import UnitBound
 from lexproof.victims.transformer_encoding import Encoder, Row
@@ -183,14 +183,17 @@ class Transformer(Victim):
 
     def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
         """L1 norm of the gradient of a label's probability by each word's embeddings, summed over its pieces."""
-        self._check_label(request.label)
-        return transformer_gradients.sensitivity(self, bound.space, request)
+        return self.gradients([(bound, request)])[0]
 
     def first_order(self, bound: Bound, request: FirstOrder) -> FloatArray:
         """First-order change of a label's probability by each single swap: (B, S); see `FirstOrder`."""
-        self._check_label(request.label)
-        units = bound if isinstance(bound, UnitBound) else self.bind(bound.space)
-        return transformer_gradients.first_order(self, units, request)
+        return self.gradients([(bound, request)])[0]
+
+    def gradients(self, jobs: Sequence[GradientJob]) -> list[FloatArray]:
+        """What each job asks for, texts of all of them differentiated together."""
+        for _, request in jobs:
+            self._check_label(request.label)
+        return transformer_gradients.gradients(self, jobs)
 
     # ------------------------------------------------------------------ identity and storage
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexproof.errors import require
-from lexproof.points import FirstOrder, FloatArray, Gradient, Sensitivity
-from lexproof.space import Space
+from lexproof.points import FirstOrder, FloatArray, Gradient
 from lexproof.text import Input
+from lexproof.victims.base import Bound
 from lexproof.victims.first_order import estimates
 from lexproof.victims.transformer_bind import UnitBound, surface
 from lexproof.victims.transformer_encoding import Row
@@ -27,43 +27,48 @@ else:
     torch = require("torch", "transformers", "a transformer victim")
 
 
-def sensitivity(victim: Transformer, space: Space, request: Sensitivity) -> FloatArray:
-    """L1 norm of the gradient of a label's probability by each word's embeddings, summed over its pieces: (B, n)."""
-    norms = np.zeros(request.points.shape)
-    for b, owners, gradient in _by_token(victim, space, request):
-        np.add.at(norms[b], owners, np.abs(gradient).sum(axis=1))
-    return norms
-
-
-def first_order(victim: Transformer, bound: UnitBound, request: FirstOrder) -> FloatArray:
-    """First-order change of a label's probability by each single swap: (B, S)."""
+def gradients(victim: Transformer, jobs: Sequence[tuple[Bound, Gradient]]) -> list[FloatArray]:
+    """What each job asks for: (B, S) estimates of single swaps, or (B, n) L1 norms summed over each word's pieces."""
     embedding = victim.model.get_input_embeddings()
-    gradients = np.zeros((*request.points.shape, embedding.embedding_dim))
-    for b, owners, gradient in _by_token(victim, bound.space, request):
-        np.add.at(gradients[b], owners, gradient)
+    inputs: list[Input] = []
+    words: list[Sequence[tuple[int, int]]] = []
+    for bound, request in jobs:
+        premise = bound.space.original.premise
+        for text, spans in (surface(bound.space, point, victim.encoder.mask) for point in request.points):
+            inputs.append(text if premise is None else (premise, text))
+            words.append(spans)
+    owner = [(job, row) for job, (_, request) in enumerate(jobs) for row in range(len(request.points))]
+    wide = [embedding.embedding_dim if isinstance(request, FirstOrder) else 1 for _, request in jobs]
+    by_word = [np.zeros((*request.points.shape, dim)) for (_, request), dim in zip(jobs, wide, strict=True)]
+    tokens = victim.encoder.spans(inputs)
+    labels = [jobs[job][1].label for job, _ in owner]
+    for b, gradient in _gradients(victim, victim.encoder.encode(inputs), labels):
+        owners = _owners(tokens[b], words[b])
+        job, row = owner[b]
+        in_full = isinstance(jobs[job][1], FirstOrder)
+        by_token = gradient if in_full else np.abs(gradient).sum(axis=1, keepdims=True)
+        np.add.at(by_word[job][row], owners[owners >= 0], by_token[owners >= 0])
+    return [
+        _estimates(victim, bound, request, found) if isinstance(request, FirstOrder) else found[:, :, 0]
+        for (bound, request), found in zip(jobs, by_word, strict=True)
+    ]
+
+
+def _estimates(victim: Transformer, bound: Bound, request: FirstOrder, by_word: FloatArray) -> FloatArray:
+    embedding = victim.model.get_input_embeddings()
+    units = bound if isinstance(bound, UnitBound) else victim.bind(bound.space)
 
     def vectors(ids: NDArray[np.int64]) -> NDArray[np.floating]:
         with torch.inference_mode():
             return np.asarray(embedding(torch.from_numpy(ids)).numpy())
 
-    return estimates(bound.space, request.points, gradients, bound.choices, vectors)
+    return estimates(units.space, request.points, by_word, units.choices, vectors)
 
 
-def _by_token(
-    victim: Transformer, space: Space, request: Gradient
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-    """For each point the words that own its tokens, and the gradient by these tokens' embeddings (tokens, dim)."""
-    premise = space.original.premise
-    surfaces = [surface(space, point, victim.encoder.mask) for point in request.points]
-    inputs: list[Input] = [text if premise is None else (premise, text) for text, _ in surfaces]
-    spans = victim.encoder.spans(inputs)
-    for b, gradient in _gradients(victim, victim.encoder.encode(inputs), request.label):
-        owners = _owners(spans[b], surfaces[b][1])
-        yield b, owners[owners >= 0], gradient[owners >= 0]
-
-
-def _gradients(victim: Transformer, rows: Sequence[Row], label: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Each row with the gradient of the label's probability by its tokens' embeddings."""
+def _gradients(
+    victim: Transformer, rows: Sequence[Row], labels: Sequence[int]
+) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Each row with the gradient of its label's probability by its tokens' embeddings."""
     assert not victim.model.training, "a victim is asked for gradients in evaluation mode"
     leaves: list[torch.Tensor] = []
 
@@ -79,7 +84,8 @@ def _gradients(victim: Transformer, rows: Sequence[Row], label: int) -> Iterator
                 logits = victim.run([rows[b] for b in batch])
         finally:
             hook.remove()
-        score = torch.softmax(logits.double(), -1)[:, label].sum()
+        own = torch.tensor([labels[b] for b in batch])
+        score = torch.softmax(logits.double(), -1).gather(1, own[:, None]).sum()
         # the first look-up is that of the text; GPT-2 looks token types up in the same table
         (gradient,) = torch.autograd.grad(score, leaves[:1])
         by_token = gradient.double().numpy()

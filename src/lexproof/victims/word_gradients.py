@@ -1,64 +1,78 @@
-"""Gradients of word models: by each word's vectors, and what they say of single swaps.
+"""Gradients of word models: by each word's vectors, and what they say of single swaps.  Many texts at once.
 
 The network is in evaluation mode: nothing is dropped, and the same text has the same gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lexproof.points import FirstOrder, FloatArray, Gradient, Sensitivity
+from lexproof.points import FirstOrder, FloatArray, Gradient
 from lexproof.victims.first_order import Choices, estimates
 from lexproof.victims.word_net import WordNet
-from lexproof.victims.word_rows import Index
+from lexproof.victims.word_rows import Rows
 from lexproof.victims.word_space import Layout, WordBound
 
-
-def sensitivity(net: WordNet, bound: WordBound, request: Sensitivity, batch_tokens: int) -> FloatArray:
-    """L1 norm of the gradient of a label's probability by the vectors of each word's tokens: (B, n)."""
-    layout = bound.layout(request.points)
-    norms = np.zeros(request.points.shape)
-    for chosen, lengths, gradient in _by_token(net, layout, request, batch_tokens):
-        norms[chosen] = _by_word(layout, chosen, lengths, np.abs(gradient).sum(axis=2, keepdims=True))[:, :, 0]
-    return norms
+Floats = NDArray[np.floating]
 
 
-def first_order(net: WordNet, bound: WordBound, request: FirstOrder, batch_tokens: int) -> FloatArray:
-    """First-order change of a label's probability by each single swap: (B, S)."""
-    layout = bound.layout(request.points)
-    gradients = np.zeros((*request.points.shape, net.embedding.embedding_dim))
-    for chosen, lengths, gradient in _by_token(net, layout, request, batch_tokens):
-        gradients[chosen] = _by_word(layout, chosen, lengths, gradient)
+def gradients(net: WordNet, jobs: Sequence[tuple[WordBound, Gradient]], batch_tokens: int) -> list[FloatArray]:
+    """What each job asks for: (B, S) estimates of single swaps, or (B, n) L1 norms, summed over each word's tokens."""
+    layouts = [bound.layout(request.points) for bound, request in jobs]
+    counts = [len(request.points) for _, request in jobs]
+    labels = np.repeat([request.label for _, request in jobs], counts).astype(np.int64)
+    whole = np.repeat([isinstance(request, FirstOrder) for _, request in jobs], counts)
+    by_token = _by_token(net, Rows.joined([layout.rows for layout in layouts]), labels, whole, batch_tokens)
+    ends = np.cumsum(counts)
+    answers: list[FloatArray] = []
+    for (bound, request), layout, end, count in zip(jobs, layouts, ends.tolist(), counts, strict=True):
+        by_word = _by_word(layout, by_token[end - count : end])
+        answers.append(
+            _estimates(net, bound, request, by_word) if isinstance(request, FirstOrder) else by_word[:, :, 0]
+        )
+    return answers
+
+
+def _estimates(net: WordNet, bound: WordBound, request: FirstOrder, by_word: FloatArray) -> FloatArray:
     choices = Choices(*bound.choices, bound.columns.first)
     vectors = net.embedding.weight.detach().numpy()
-    return estimates(bound.space, request.points, gradients, choices, lambda ids: vectors[ids])
+    return estimates(bound.space, request.points, by_word, choices, lambda ids: vectors[ids])
 
 
 def _by_token(
-    net: WordNet, layout: Layout, request: Gradient, batch_tokens: int
-) -> Iterator[tuple[Index, Index, NDArray[np.float64]]]:
-    """(row numbers, lengths, gradient of the label's probability by each token's vector) of each batch."""
+    net: WordNet, rows: Rows, labels: NDArray[np.int64], whole: NDArray[np.bool_], batch_tokens: int
+) -> list[Floats]:
+    """For each row the gradient of its label's probability by each token's vector, or only the L1 norms of that."""
     assert not net.training, "a victim is asked for gradients in evaluation mode"
-    for chosen, ids, lengths in layout.rows.batches(batch_tokens):
-        yield chosen, lengths, _gradient(net, torch.from_numpy(ids), torch.from_numpy(lengths), request.label)
+    found: list[Floats] = [np.empty((0, 1))] * len(rows)
+    for chosen, ids, lengths in rows.batches(batch_tokens):
+        gradient = _gradient(net, torch.from_numpy(ids), torch.from_numpy(lengths), torch.from_numpy(labels[chosen]))
+        norms = gradient.abs().sum(2, keepdim=True, dtype=torch.float64).numpy()
+        full = gradient.numpy()
+        for at, (row, length) in enumerate(zip(chosen.tolist(), lengths.tolist(), strict=True)):
+            found[row] = full[at, :length] if whole[row] else norms[at, :length]
+    return found
 
 
-def _gradient(net: WordNet, ids: Tensor, lengths: Tensor, label: int) -> NDArray[np.float64]:
+def _gradient(net: WordNet, ids: Tensor, lengths: Tensor, labels: Tensor) -> Tensor:
     embedded = net.embedding(ids).requires_grad_()
     with torch.enable_grad():
-        probability = torch.softmax(net.logits(embedded, lengths).double(), 1)[:, label].sum()
-        (gradient,) = torch.autograd.grad(probability, embedded)
-    return np.asarray(gradient.double().numpy())
+        probability = torch.softmax(net.logits(embedded, lengths).double(), 1).gather(1, labels[:, None]).sum()
+        gradient: Tensor = torch.autograd.grad(probability, embedded)[0]
+    return gradient
 
 
-def _by_word(layout: Layout, chosen: Index, lengths: Index, by_token: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums over each word's tokens (B, n, dim) of what belongs to tokens (B, L, dim); 0 for what is not read."""
-    sums = np.concatenate([np.zeros_like(by_token[:, :1]), np.cumsum(by_token, axis=1)], axis=1)
-    starts = np.minimum(layout.starts[chosen], lengths[:, None])
-    ends = np.minimum(layout.ends[chosen], lengths[:, None])
-    return np.asarray(np.take_along_axis(sums, ends[:, :, None], 1) - np.take_along_axis(sums, starts[:, :, None], 1))
+def _by_word(layout: Layout, by_token: Sequence[Floats]) -> FloatArray:
+    """Sums over each word's tokens (B, n, dim) of what belongs to the tokens of each row; 0 for what is not read."""
+    found = np.zeros((*layout.starts.shape, by_token[0].shape[1] if by_token else 1))
+    for row, tokens in enumerate(by_token):
+        sums = np.zeros((len(tokens) + 1, tokens.shape[1]))
+        np.cumsum(tokens, axis=0, out=sums[1:])
+        last = len(tokens)
+        found[row] = sums[np.minimum(layout.ends[row], last)] - sums[np.minimum(layout.starts[row], last)]
+    return found

@@ -26,7 +26,7 @@ from lexproof.points import FirstOrder, FloatArray, Gradient, IntArray, Points, 
 from lexproof.space import Space
 from lexproof.text import Input
 from lexproof.victims import word_gradients
-from lexproof.victims.base import Bound, Job, Victim, check_scores
+from lexproof.victims.base import Bound, GradientJob, Job, Victim, check_scores
 from lexproof.victims.folder import save_words
 from lexproof.victims.noise import noise_of, stated_rounding
 from lexproof.victims.vocabulary import PAD, Vocabulary
@@ -270,11 +270,16 @@ class WordVictim(Victim):
 
     def sensitivity(self, bound: Bound, request: Sensitivity) -> FloatArray:
         """L1 norm of the gradient of a label's probability by the vectors of each word's tokens: (B, n)."""
-        return word_gradients.sensitivity(self.net, self._to_differentiate(bound, request), request, self.batch_tokens)
+        return self.gradients([(bound, request)])[0]
 
     def first_order(self, bound: Bound, request: FirstOrder) -> FloatArray:
         """First-order change of a label's probability by each single swap: (B, S); see `FirstOrder`."""
-        return word_gradients.first_order(self.net, self._to_differentiate(bound, request), request, self.batch_tokens)
+        return self.gradients([(bound, request)])[0]
+
+    def gradients(self, jobs: Sequence[GradientJob]) -> list[FloatArray]:
+        """What each job asks for, all texts differentiated together."""
+        bound = [(self._to_differentiate(bound, request), request) for bound, request in jobs]
+        return word_gradients.gradients(self.net, bound, self.batch_tokens)
 
     def _to_differentiate(self, bound: Bound, request: Gradient) -> WordBound:
         self._check_label(request.label)
