@@ -8,8 +8,8 @@ STAMP := $(VENV)/.installed
 demo: $(STAMP)  ## audit the embedded movie classifier and write a report
 	$(BIN)/lexproof audit --out runs/demo --overwrite
 
-test: $(STAMP)  ## run every test; on small models one thread is quicker than two, by far if the machine is busy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+test: $(STAMP)  ## run every test in two processes of one thread each
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
