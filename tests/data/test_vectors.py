@@ -25,12 +25,15 @@ def test_text_files_may_be_compressed(tmp_path: Path) -> None:
         assert vectors.tolist() == [[1, 2], [3, 4]] and vectors.dtype == np.float32
 
 
+CUT = gzip.compress(b"film 0.1 0.2\n" * 1000, mtime=0)[:40]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("latin.txt", "film 1 2\ncafé 1 2\n".encode("latin-1"), r"expected UTF-8 text in latin\.txt, got .*utf-8"),
         ("junk.txt.gz", b"junk", r"expected UTF-8 text in junk\.txt\.gz, got Not a gzipped file"),
-        ("cut.txt.gz", gzip.compress(b"film 0.1 0.2\n" * 1000, mtime=0)[:40], r"expected UTF-8 text in cut\.txt\.gz, got "),
+        ("cut.txt.gz", CUT, r"expected UTF-8 text in cut\.txt\.gz, got "),
         ("words.txt", b"film one two\n", r"expected numbers after a word in words\.txt line 1, got "),
         ("none.txt", b"", r"expected word vectors in none\.txt, got none"),
         ("none.npz", b"", r"expected numpy arrays in none\.npz, got "),
