@@ -9,7 +9,7 @@ from typing import Any
 
 from lexproof.candidates.files import sha256_of
 from lexproof.errors import ModelError, require
-from lexproof.victims.transformer_folder import is_offline, quiet
+from lexproof.victims.transformer_folder import is_offline, reading
 
 _READ = ("*.safetensors", "*.json", "*.txt", "*.model", "*.bin")
 
@@ -34,15 +34,11 @@ def load(
     """
     transformers = require("transformers", "transformers", what)
     stored = Path(model).is_dir() or is_offline()
-    with quiet(transformers):
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(model, local_files_only=stored)
-            loaded, info = getattr(transformers, auto_class).from_pretrained(
-                model, use_safetensors=True, output_loading_info=True, local_files_only=stored
-            )
-        except Exception as error:  # third-party readers raise anything, bare Exception included
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise ModelError(f"expected {what} folder or name, got {model!r}: {reason}") from error
+    with reading(transformers, f"expected {what} folder or name, got {model!r}"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model, local_files_only=stored)
+        loaded, info = getattr(transformers, auto_class).from_pretrained(
+            model, use_safetensors=True, output_loading_info=True, local_files_only=stored
+        )
     missing = sorted(name for name in info["missing_keys"] if not spare(name))
     if missing:
         raise ModelError(f"expected a trained model in {model!r}, got no weights for {', '.join(missing)}")

@@ -31,7 +31,7 @@ from lexproof.training.loop import check_numbers
 from lexproof.training.masked_lm_rows import IGNORED, Rows, cut
 from lexproof.training.transformer import default_body
 from lexproof.victims.folder import replacing
-from lexproof.victims.transformer_folder import is_offline, quiet
+from lexproof.victims.transformer_folder import is_offline, quiet, reading
 from lexproof.victims.word_rows import Index
 
 if TYPE_CHECKING:
@@ -138,15 +138,11 @@ def train_masked_lm(
 def _read_body(body: str | Path) -> tuple[Any, Any, bool]:
     transformers = require("transformers", "transformers", "training a masked language model")
     local = Path(body).is_dir() or is_offline()
-    with quiet(transformers):
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(body, local_files_only=local)
-            model, info = transformers.BertForMaskedLM.from_pretrained(
-                body, use_safetensors=True, output_loading_info=True, local_files_only=local
-            )
-        except Exception as error:  # third-party readers raise anything, bare Exception included
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise ModelError(f"cannot load the body {str(body)!r}: {reason}") from error
+    with reading(transformers, f"cannot load the body {str(body)!r}"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(body, local_files_only=local)
+        model, info = transformers.BertForMaskedLM.from_pretrained(
+            body, use_safetensors=True, output_loading_info=True, local_files_only=local
+        )
     missing = sorted(info["missing_keys"])
     if any(not name.startswith("cls.") for name in missing):
         raise ModelError(f"expected a BERT body in {str(body)!r}, got no weights for {missing[0]}")

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lexproof.errors import InputError, ModelError, require
+from lexproof.errors import InputError, require
 from lexproof.text import Input
 from lexproof.training import Labelled, check_labelled
 from lexproof.training.loop import Progress, bucketed, check_numbers
 from lexproof.victims.transformer import Transformer
-from lexproof.victims.transformer_folder import is_offline, quiet
+from lexproof.victims.transformer_folder import is_offline, reading
 
 if TYPE_CHECKING:
     import torch
@@ -84,15 +84,11 @@ def train_transformer(
 def _read_body(body: str | Path, classes: int) -> tuple[Any, Any]:
     transformers = require("transformers", "transformers", "fine-tuning")
     local = Path(body).is_dir() or is_offline()
-    with quiet(transformers):
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(body, local_files_only=local)
-            model = transformers.AutoModelForSequenceClassification.from_pretrained(
-                body, num_labels=classes, use_safetensors=True, ignore_mismatched_sizes=True, local_files_only=local
-            )
-        except Exception as error:  # third-party readers raise anything, bare Exception included
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise ModelError(f"cannot load the body {str(body)!r}: {reason}") from error
+    with reading(transformers, f"cannot load the body {str(body)!r}"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(body, local_files_only=local)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            body, num_labels=classes, use_safetensors=True, ignore_mismatched_sizes=True, local_files_only=local
+        )
     return model, tokenizer
 
 

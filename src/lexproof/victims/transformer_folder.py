@@ -55,16 +55,12 @@ def read_parts(source: str | Path) -> Parts:
     transformers = require("transformers", "transformers", "a transformer victim")
     offline = not local and is_offline()
     where = {"local_files_only": local or offline, "trust_remote_code": False}
-    with quiet(transformers):
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **where)
-            model, info = transformers.AutoModelForSequenceClassification.from_pretrained(
-                source, use_safetensors=True, output_loading_info=True, **where
-            )
-        except Exception as error:  # third-party readers raise anything, bare Exception included
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            hint = " (no network, and it is not in the cache)" if offline else ""
-            raise ModelError(f"cannot load {str(source)!r} as a sequence classifier{hint}: {reason}") from error
+    hint = " (no network, and it is not in the cache)" if offline else ""
+    with reading(transformers, f"cannot load {str(source)!r} as a sequence classifier{hint}"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **where)
+        model, info = transformers.AutoModelForSequenceClassification.from_pretrained(
+            source, use_safetensors=True, output_loading_info=True, **where
+        )
     if info["missing_keys"]:
         missing = ", ".join(sorted(info["missing_keys"]))
         raise ModelError(
@@ -160,3 +156,14 @@ def quiet(transformers: Any) -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def reading(transformers: Any, problem: str) -> Iterator[None]:
+    """Read with transformers, quietly; whatever it raises becomes a ModelError of one line, `problem: reason`."""
+    with quiet(transformers):
+        try:
+            yield
+        except Exception as error:  # third-party readers raise anything, bare Exception included
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise ModelError(f"{problem}: {reason}") from error
