@@ -17,21 +17,7 @@ from lexproof.constraints import PRESETS, Constraints, Rationed, preset
 from lexproof.engine import Limits
 from lexproof.errors import InputError, MissingExtra, UnknownName
 from lexproof.questions import Find
-from toys import Additive
-
-
-class Letters:
-    """Encodes a text by its counts of letters, and remembers what it was asked."""
-
-    name = "letters"
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        self.asked.extend(texts)
-        counts = np.array([[text.count(chr(97 + i)) for i in range(26)] for text in texts], np.float32) + 1e-3
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+from toys import Additive, Letters
 
 
 def cosine(a: str, b: str) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lexproof.points import FloatArray
 from lexproof.space import Space
@@ -45,6 +46,20 @@ class Additive(Victim):
         values = values + self.quadratic * np.sin(5 * values)
         positive = 1 / (1 + np.exp(-values))
         return check_scores(np.stack([1 - positive, positive], axis=1), len(inputs), 2, "additive")
+
+
+class Letters:
+    """Encodes a text by its counts of letters, and remembers what it was asked."""
+
+    name = "letters"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked.extend(texts)
+        counts = np.array([[text.count(chr(97 + i)) for i in range(26)] for text in texts], np.float32) + 1e-3
+        return np.asarray(counts / np.linalg.norm(counts, axis=1, keepdims=True), np.float32)
 
 
 def random_space(rng: np.random.Generator, *, words: int = 6, options: int = 3, max_swaps: int | None = None) -> Space:

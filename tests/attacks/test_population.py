@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
+from hunting import adding, hunt
 
+import lexproof as lp
+from lexproof.attacks.base import Attack
+from lexproof.attacks.genetic import Genetic
 from lexproof.attacks.population import Brood, draw, keep_to, mutate
+from lexproof.attacks.sempso import SemPso
 from lexproof.goal import Goal
 from lexproof.points import BoolArray, FloatArray, IntArray, Swaps
 from lexproof.space import Space
+from toys import Additive, brute_minimum, random_space
 
+WORDS = Space("a b c d e f g h", [["x"], ["y"], ["z"], [], [], [], [], []])
+BOTH = pytest.mark.parametrize("attack", [Genetic(), SemPso()], ids=["genetic", "sempso"])
 TWO = [["x"], ["y"]]
 
 
@@ -147,3 +156,36 @@ def test_nobody_has_to_mutate() -> None:
         texts: IntArray = brood.texts
         assert texts.tolist() == [[1, 0]]
         assert asked == ["x b"]
+
+
+@BOTH
+def test_a_target_is_reached(attack: Attack) -> None:
+    def score(text: str) -> list[float]:
+        return [0.5 - 0.2 * ("y" in text), 0.3 + 0.1 * ("x" in text), 0.2 + 0.2 * ("x" in text) + 0.05 * ("z" in text)]
+
+    hunted = hunt(attack, WORDS, score, Goal(0, target=2))
+    assert hunted.found is not None
+    assert int(np.argmax(score(hunted.found))) == 2
+
+
+@BOTH
+def test_flips_are_found_wherever_swaps_help_one_by_one(attack: Attack) -> None:
+    victim, broken = Additive(1), 0
+    for seed in range(40):
+        space = random_space(np.random.default_rng(seed))
+        label = int(victim.predict([space.original.input])[0])
+        exact = brute_minimum(victim, space, label)
+        answer = lp.find(victim, space, label, attack=attack, seed=seed)
+        assert isinstance(answer, lp.Broken) == (exact is not None)
+        if isinstance(answer, lp.Broken):
+            broken += 1
+            assert exact is not None
+            assert exact <= answer.swaps <= space.max_swaps
+    assert broken >= 10
+
+
+@BOTH
+def test_the_predicate_holds_for_the_claim(attack: Attack) -> None:
+    space = Space("a b c", [["x"], ["y"], ["z"]], predicate=lambda texts: np.array(["x" not in t for t in texts]))
+    hunted = hunt(attack, space, adding({"a": 1.0, "b": 0.6, "c": 0.6, "x": -9.0, "y": -0.6, "z": -0.6}))
+    assert hunted.found == "a y z"

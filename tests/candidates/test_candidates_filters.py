@@ -24,6 +24,7 @@ from lexproof.candidates import (
 from lexproof.errors import InputError, MissingExtra, ModelError
 from lexproof.space import Space
 from lexproof.text import Text
+from toys import Letters
 
 
 def test_stop_words_are_frozen_and_never_offered() -> None:
@@ -147,20 +148,6 @@ def test_spacy_tags_by_a_pipeline(tmp_path) -> None:
 
 
 # ------------------------------------------------------------------ similarity
-
-
-class Letters:
-    """Encodes a text by its counts of letters."""
-
-    name = "letters"
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        self.asked.extend(texts)
-        counts = np.array([[text.count(chr(97 + i)) for i in range(26)] for text in texts], np.float32) + 1e-3
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
 
 def cosine(a: str, b: str) -> float:
