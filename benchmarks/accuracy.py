@@ -40,6 +40,7 @@ MODELS: dict[str, tuple[str, str, bool, dict[str, Any], float]] = {
     "mr-msr": ("mr", "cnn", True, {"layers": 3, "widths": (3,), "filters": 150}, 0.0),
     "imdb-cnn": ("imdb", "cnn", True, {}, 0.86),
     "sst2-mlp": ("sst2", "mlp", False, {}, 0.80),
+    "imdb-mlp": ("imdb", "mlp", False, {}, 0.0),
     "agnews-cnn": ("agnews", "cnn", True, {}, 0.0),
     "snli-bilstm": ("snli", "bilstm", True, {}, 0.0),
     "mr-minilm": ("mr", "transformer", False, {"max_length": 64}, 0.82),

@@ -13,7 +13,8 @@ LAYERS = [
     {"errors", "marks", "text", "points", "strata", "space", "goal", "answers", "search", "registry", "resources"},
     {"candidates", "victims", "bounds", "data"},
     {"attacks", "certify", "statistics", "training"},
-    {"asking", "engine", "running", "evidence", "questions", "verbs", "constraints", "recipes", "edits"},
+    {"asking", "engine", "running", "evidence", "questions", "verbs", "constraints", "recipes", "edits"}
+    | {"certificates", "checker"},
     {"auditing", "defenses"},
     {"report", "benchmark"},
     {"cli", "web", "__main__"},

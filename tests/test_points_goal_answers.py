@@ -3,14 +3,16 @@ import json
 import numpy as np
 import pytest
 
-from lexproof.answers import Bracket, Broken, Certificate, Cost, Minimum, Robust, Share, Unknown, from_json
+from lexproof.answers import Bracket, Broken, Certificate, Cost, Minimum, Robust, Share, Step, Unknown, from_json
 from lexproof.errors import InputError, MissingExtra, UnknownName, require
 from lexproof.goal import Goal, steady
 from lexproof.space import Change
 
-CERTIFICATE = Certificate(
-    method="enumeration", label=1, target=None, radius=1, points=5, margin=0.25, rounding=1e-5, victim="v", space="s"
+STEPS = (
+    Step(method="enumeration", first=0, last=0, margin=0.25, points=1),
+    Step(method="branch-and-bound", first=1, last=1, margin=1e-4, detail={"nodes": 3, "proof": None}),
 )
+CERTIFICATE = Certificate(label=1, target=None, radius=1, rounding=1e-5, victim="v", space="s", steps=STEPS)
 CHANGED = (Change(0, "a", "b"), Change(2, "c", "d"))
 COST = Cost(queries=7, cached=2, seconds=0.5)
 ANSWERS = [

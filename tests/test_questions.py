@@ -182,16 +182,22 @@ def test_a_false_certificate_is_caught() -> None:
     proof = lp.prove(victim, space, 1)
     assert isinstance(proof, lp.Robust)
     record = proof.to_json()
-    for key, value, error in (
-        ("points", 3, EvidenceError),
-        ("victim", "x", InputError),
-        ("space", "x", InputError),
-        ("method", "magic", InputError),
-        ("label", 0, InputError),
+    (step,) = record["certificate"]["steps"]
+    for key, value, error, match in (
+        ("steps", [{**step, "points": 3}], EvidenceError, "covered 3 of"),
+        ("steps", [{**step, "first": 1}], EvidenceError, "where 0 come next"),
+        ("steps", [{**step, "method": "magic"}], InputError, "unknown prover 'magic'"),
+        ("steps", [{**step, "method": "linear", "margin": -1.0}], EvidenceError, "within rounding"),
+        ("steps", [{**step, "method": "linear"}], EvidenceError, "does not hold: no bound rule"),
+        ("steps", [], EvidenceError, "has no proof that goes so far"),
+        ("radius", 9, EvidenceError, "has no proof that goes so far"),
+        ("victim", "x", InputError, "expected victim"),
+        ("space", "x", InputError, "expected space"),
+        ("label", 0, InputError, "expected label 1"),
     ):
         forged = lp.from_json({**record, "certificate": {**record["certificate"], key: value}})
         assert isinstance(forged, lp.Robust)
-        with pytest.raises(error):
+        with pytest.raises(error, match=match):
             recheck(forged.certificate, victim, space, 1)
     with pytest.raises(InputError, match="expected label 0, got a certificate about 1"):
         recheck(proof.certificate, victim, space, 0)

@@ -27,6 +27,8 @@ from lexproof.verbs import count, find, minimize, prove
 
 if TYPE_CHECKING:
     from lexproof.auditing import Audit, Settings, audit
+    from lexproof.certificates import export_certificate
+    from lexproof.checker import Checked, check
     from lexproof.constraints import Constraints
     from lexproof.data import Dataset, read
     from lexproof.edits import Edited, edit
@@ -44,6 +46,7 @@ __version__ = version("lexproof")
 _LAZY = {
     "Audit": "lexproof.auditing",
     "BlackBox": "lexproof.victims.blackbox",
+    "Checked": "lexproof.checker",
     "Constraints": "lexproof.constraints",
     "Dataset": "lexproof.data",
     "Edited": "lexproof.edits",
@@ -54,7 +57,9 @@ _LAZY = {
     "Sklearn": "lexproof.victims.sklearn",
     "Transformer": "lexproof.victims.transformer",
     "audit": "lexproof.auditing",
+    "check": "lexproof.checker",
     "edit": "lexproof.edits",
+    "export_certificate": "lexproof.certificates",
     "load": "lexproof.victims.load",
     "read": "lexproof.data",
     "recipe": "lexproof.recipes",
@@ -69,6 +74,7 @@ __all__ = [
     "Broken",
     "Certificate",
     "Change",
+    "Checked",
     "Constraints",
     "DataError",
     "Dataset",
@@ -94,8 +100,10 @@ __all__ = [
     "UnknownName",
     "audit",
     "candidates",
+    "check",
     "count",
     "edit",
+    "export_certificate",
     "find",
     "from_json",
     "load",

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
@@ -45,23 +46,57 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
-    """Why no flip exists within `radius` swaps.
+class Step:
+    """One part of a proof: texts with `first … last` swaps keep their label.
 
-    `enumeration`: all `points` points were scored, the least margin was `margin`, and it exceeds `rounding`, the
-    stated bound on the victim's floating-point error.  Replay: `lexproof.recheck(certificate, victim, space)`.
-    A flip is any label but `label`, or exactly `target` if there is one.
+    `enumeration`: all `points` of them were scored; `margin` is the least difference of scores.
+    `interval`, `linear`, `branch-and-bound`, `milp`: every difference of logits exceeds `margin`; `detail` holds what a
+    checker needs to derive that again.
     """
 
     method: str
+    first: int
+    last: int
+    margin: float
+    points: int = 0
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """Why no flip exists within `radius` swaps: steps that together cover 0 … radius swaps.
+
+    Each step's margin exceeds `rounding`, the stated bound on the victim's floating-point error (twice that for
+    differences of logits, which the softmax halves).  Replay: `lexproof.recheck(certificate, victim, space)`.
+    A flip is any label but `label`, or exactly `target` if there is one.
+    """
+
     label: int
     target: int | None
     radius: int
-    points: int
-    margin: float
     rounding: float
     victim: str
     space: str
+    steps: tuple[Step, ...]
+
+    @property
+    def method(self) -> str:
+        """The methods used, the one that reached farthest first."""
+        return " + ".join(dict.fromkeys(step.method for step in reversed(self.steps)))
+
+    @property
+    def points(self) -> int:
+        """Texts that were scored."""
+        return sum(step.points for step in self.steps)
+
+    @property
+    def margin(self) -> float:
+        """The least margin of a step: of scores where texts were scored, of logits where they were bounded."""
+        return min((step.margin for step in self.steps), default=math.inf)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary; `certificate_from` gives back an equal certificate."""
+        return {"method": self.method, "points": self.points, **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +115,9 @@ class Answer:
         """A plain dictionary; `from_json` gives back an equal answer."""
         record = {"answer": self.kind, **asdict(self)}
         cost = record.pop("cost")
+        certificate = getattr(self, "certificate", None)
+        if certificate is not None:
+            record["certificate"] = certificate.to_json()
         return {**record, **cost, "logical": self.cost.logical}
 
 
@@ -202,6 +240,13 @@ def from_json(record: Mapping[str, Any]) -> Answer:
     if "changed" in values:
         values["changed"] = tuple(Change(**change) for change in values["changed"])
     if values.get("certificate") is not None:
-        values["certificate"] = Certificate(**values["certificate"])
+        values["certificate"] = certificate_from(values["certificate"])
     cost = Cost(**{key: record[key] for key in ("queries", "cached", "seconds") if key in record})
     return cls(**values, cost=cost)
+
+
+def certificate_from(record: Mapping[str, Any]) -> Certificate:
+    """The certificate that an answer's JSON holds."""
+    steps = tuple(Step(**step) for step in record["steps"])
+    stated = {key: value for key, value in record.items() if key not in ("method", "points", "steps")}
+    return Certificate(**stated, steps=steps)

@@ -55,6 +55,10 @@ class MissingExtra(LexproofError, ImportError):
         super().__init__(f"{purpose} needs {package!r}, which is not installed; run: pip install 'lexproof[{extra}]'")
 
 
+class NoRule(LexproofError):
+    """A bound has no rule for an operation, or for a substitute; another method may still answer."""
+
+
 class EvidenceError(LexproofError):
     """A method's evidence does not bear out its claim.  This is always a bug: please report it."""
 

@@ -95,10 +95,25 @@ class AsText:
     points: IntArray  # (B, n)
 
 
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """Asks for the seconds left of the search's time limit, (1, 1) and infinite without one; costs nothing.
+
+    For work that a search does by itself and has to end in time; nothing else about a search depends on a clock.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Says that the search evaluates so many model inputs by itself, in a way that no request could share."""
+
+    inputs: int
+
+
 Gradient = Sensitivity | FirstOrder
 """What only a differentiable victim answers; each of the points is paid for as one query."""
 
-Request = Points | Fresh | AsText | Gradient
+Request = Points | Fresh | AsText | Gradient | TimeLeft | Charge
 """What a search may yield."""
 
 

@@ -17,7 +17,8 @@ from lexproof.answers import Bracket, Broken, Cost, Minimum, Robust, Share, Unkn
 from lexproof.attacks.base import Adaptive, Attack
 from lexproof.attacks.specs import from_spec
 from lexproof.certify.bracket import Bracketed, BracketSearch
-from lexproof.certify.enumeration import Enumeration, Verdict
+from lexproof.certify.cascade import PROVERS, Cascade, check_provers, settle_text
+from lexproof.certify.ledger import Ledger
 from lexproof.engine import Limits, Outcome
 from lexproof.errors import EvidenceError, InputError
 from lexproof.evidence import Witness, certify
@@ -38,6 +39,7 @@ A = TypeVar("A", covariant=True)
 
 _NO_LIMITS = Limits()
 _TIED = "the flip found is a tie within rounding"
+_UNDECIDED = "the provers that were asked did not settle it"
 
 
 class Question(Protocol[A]):
@@ -99,38 +101,65 @@ class Find:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prove:
-    """Is there provably no flip?  Robust with a certificate, Broken with the fewest swaps, or Unknown."""
+    """Is there provably no flip?  Robust with a certificate, Broken with a witness, or Unknown.
 
+    `provers` are tried from cheap to dear, see `lexproof.certify.cascade`; `record` keeps the trees of their proofs.
+    """
+
+    provers: tuple[str, ...] = PROVERS
+    max_nodes: int | None = None
+    record: bool = True
     limits: Limits = _NO_LIMITS
 
-    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Verdict]:
-        """Enumeration in order of sensitivity."""
-        return Enumeration(gradients=victim.has_gradients)(space, goal)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "provers", check_provers(self.provers))
+
+    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Ledger]:
+        """The text itself, then the provers up to as many swaps as the space allows."""
+        ledger = Ledger()
+        provers = Cascade(victim, self.provers, None, self.max_nodes, self.record)
+        try:
+            yield from settle_text(space, goal, ledger)
+            if ledger.radius == 0 and space.max_swaps:
+                yield from provers(space, goal, ledger, space.max_swaps)
+        except Spent as spent:
+            ledger.reason = spent.reason
+        ledger.reason = "; ".join(part for part in (ledger.reason, *provers.missing) if part)
+        return ledger
 
     def flip(self, outcome: Outcome) -> IntArray | None:
-        """The flip that ended the enumeration."""
+        """The flip that ended the proof."""
         return fewest(outcome.claim.flip, outcome.best)
 
     def answer(
         self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None
     ) -> Robust | Broken | Unknown:
         """Never Robust because a search failed: only if every text of the space was covered."""
-        verdict: Verdict = outcome.claim
-        certificate = certify(victim, space, outcome.goal, verdict.radius, verdict.points, verdict.margin)
+        ledger: Ledger = outcome.claim
+        certificate = certify(victim, space, outcome.goal, ledger)
+        if witness is not None and len(witness.changed) <= ledger.radius:
+            raise EvidenceError(_contradicted(witness, ledger.radius))
         if certificate is not None and certificate.radius == space.max_swaps:
             return Robust(radius=certificate.radius, certificate=certificate, cost=outcome.cost)
         if witness is None:
-            settled = f"; proven up to {verdict.radius} swaps" if verdict.radius >= 0 else ""
-            return Unknown(reason=(verdict.reason or _TIED) + settled, cost=outcome.cost)
+            settled = f"; proven up to {ledger.radius} swaps" if ledger.radius >= 0 else ""
+            reason = ledger.reason or (_TIED if self.flip(outcome) is not None else _UNDECIDED)
+            return Unknown(reason=reason + settled, cost=outcome.cost)
         return _broken(witness, outcome.cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimize:
-    """How few swaps?  Minimum, or a Bracket: an attack from above, single swaps and `max_points` texts from below."""
+    """How few swaps?  Minimum, or a Bracket: an attack from above, provers from below.
+
+    At most `max_points` texts are scored for a proof (single swaps always are) and `max_nodes` nodes bounded.
+    """
 
     attack: AttackLike = None
+    provers: tuple[str, ...] = PROVERS
     max_points: int = 100_000
+    max_nodes: int | None = 200_000
+    record: bool = True
     seed: int = 0
     limits: Limits = _NO_LIMITS
     default: ClassVar[str] = "best"
@@ -138,18 +167,19 @@ class Minimize:
     def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Bracketed]:
         """Attack from above, enumeration from below."""
         attack = resolve_attack(self.attack, victim, self.default)
-        method = BracketSearch(attack=attack, gradients=victim.has_gradients, max_points=self.max_points)
+        provers = Cascade(victim, check_provers(self.provers), self.max_points, self.max_nodes, self.record)
+        method = BracketSearch(attack=attack, provers=provers)
         return method(space, goal, Seed(self.seed, ("attack", space.original)))
 
     def flip(self, outcome: Outcome) -> IntArray | None:
         """The attack's flip, or a better one seen on the way."""
-        return fewest(outcome.claim.flip, outcome.best)
+        return fewest(outcome.claim.ledger.flip, outcome.best)
 
     def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> Minimum | Bracket:
         """The bracket, with the witness at its upper end and the certificate below its lower end."""
-        claim: Bracketed = outcome.claim
-        certificate = certify(victim, space, outcome.goal, claim.radius, claim.points, claim.margin)
-        lower = claim.radius + 1
+        ledger = outcome.claim.ledger
+        certificate = certify(victim, space, outcome.goal, ledger)
+        lower = ledger.radius + 1
         if witness is None:
             return Bracket(
                 lower=lower,
@@ -158,7 +188,7 @@ class Minimize:
                 changed=(),
                 witness_predicted=None,
                 certificate=certificate,
-                reason=claim.reason or ("" if self.flip(outcome) is None else _TIED),
+                reason=ledger.reason or ("" if self.flip(outcome) is None else _TIED),
                 cost=outcome.cost,
             )
         upper = len(witness.changed)
@@ -170,10 +200,10 @@ class Minimize:
             "cost": outcome.cost,
         }
         if upper < lower:
-            raise EvidenceError(f"a flip with {upper} swaps contradicts a proof for {claim.radius}: {witness.text!r}")
+            raise EvidenceError(_contradicted(witness, ledger.radius))
         if upper == lower:
             return Minimum(**evidence)
-        return Bracket(lower=lower, upper=upper, reason=claim.reason, **evidence)
+        return Bracket(lower=lower, upper=upper, reason=ledger.reason, **evidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +246,10 @@ class Count:
             low, high = bounds(tally.flips, tally.n, self.confidence)
             share = replace(share, low=low, high=high, confidence=self.confidence, method=self.interval, seed=self.seed)
         return replace(share, cost=outcome.cost)
+
+
+def _contradicted(witness: Witness, radius: int) -> str:
+    return f"a flip with {len(witness.changed)} swaps contradicts a proof for {radius}: {witness.text!r}"
 
 
 def _broken(witness: Witness, cost: Cost) -> Broken:

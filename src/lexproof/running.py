@@ -18,12 +18,14 @@ from lexproof.errors import InputError, ModelError
 from lexproof.goal import Goal
 from lexproof.points import (
     AsText,
+    Charge,
     FloatArray,
     Fresh,
     Gradient,
     IntArray,
     Points,
     Swaps,
+    TimeLeft,
     dense,
     keys,
 )
@@ -199,6 +201,11 @@ class Running:
             return f"time limit of {limits.time_limit:g} s reached"
         return ""
 
+    def _time_left(self) -> FloatArray:
+        self._charge()
+        limit = self.limits.time_limit
+        return np.full((1, 1), np.inf if limit is None else max(0.0, limit - self.seconds))
+
     # ------------------------------------------------------------------ the search's side
 
     def _advance(self, scores: FloatArray | None) -> None:
@@ -206,6 +213,13 @@ class Running:
         try:
             while True:
                 request = next(self.search) if scores is None else self.search.send(scores)
+                if isinstance(request, TimeLeft | Charge):
+                    scores = self._time_left()
+                    stop = self._spent(request.inputs) if isinstance(request, Charge) else ""
+                    if stop:
+                        return self._throw(stop)
+                    self.queries += request.inputs if isinstance(request, Charge) else 0
+                    continue
                 if isinstance(request, Gradient):
                     stop = self._spent(len(request.points))
                     if stop:

@@ -7,8 +7,11 @@ They check every answer's evidence before they return it (`lexproof.questions`, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, Unknown
 from lexproof.asking import answer_one
+from lexproof.certify.cascade import PROVERS
 from lexproof.engine import Limits
 from lexproof.questions import AttackLike, Count, Find, Interval, Minimize, Prove
 from lexproof.space import Space
@@ -44,14 +47,18 @@ def prove(
     label: int | None = None,
     *,
     target: int | None = None,
+    provers: Sequence[str] = PROVERS,
+    max_nodes: int | None = None,
     max_queries: int | None = None,
     time_limit: float | None = None,
 ) -> Robust | Broken | Unknown:
-    """Whether no text of the space fools the victim; Broken with the fewest swaps if one does.
+    """Whether no text of the space fools the victim; Broken with a witness if one does.
 
-    Robust comes with a certificate that `lexproof.recheck` can re-derive.
+    `provers` are tried from cheap to dear (`lexproof list provers`).  Robust comes with a certificate that
+    `lexproof.recheck` derives again and `lexproof.check` verifies from its JSON.
     """
-    return answer_one(Prove(limits=Limits(max_queries, time_limit)), victim, space, label, target)
+    question = Prove(provers=tuple(provers), max_nodes=max_nodes, limits=Limits(max_queries, time_limit))
+    return answer_one(question, victim, space, label, target)
 
 
 def minimize(
@@ -62,15 +69,25 @@ def minimize(
     target: int | None = None,
     attack: AttackLike = None,
     seed: int = 0,
+    provers: Sequence[str] = PROVERS,
     max_points: int = 100_000,
+    max_nodes: int | None = 200_000,
     max_queries: int | None = None,
     time_limit: float | None = None,
 ) -> Minimum | Bracket:
     """The fewest swaps that fool the victim, exactly or as a bracket `lower <= R <= upper`.
 
     `attack` gives the upper end: `best` if none is given, or `decision` for a victim that gives labels only.
+    `provers` give the lower end, within `max_points` texts scored and `max_nodes` nodes of branch and bound.
     """
-    question = Minimize(attack=attack, max_points=max_points, seed=seed, limits=Limits(max_queries, time_limit))
+    question = Minimize(
+        attack=attack,
+        provers=tuple(provers),
+        max_points=max_points,
+        max_nodes=max_nodes,
+        seed=seed,
+        limits=Limits(max_queries, time_limit),
+    )
     return answer_one(question, victim, space, label, target)
 
 

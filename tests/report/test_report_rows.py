@@ -138,7 +138,7 @@ def test_evidence_of_other_methods() -> None:
         "share": {**RECORD["share"], "method": "exact"},
     }
     evidence = dict(row(record(**changes), LABELS).evidence)
-    assert evidence["Proof"].startswith("No flip within 1 swap, by linear; the least margin, 0.12, exceeds")
+    assert evidence["Proof"].startswith("No flip with at most 1 swap, by linear: every margin of logits exceeds 0.12.")
     assert evidence["Share that flips"].endswith("150 of 5,000 texts, counted completely.")
 
 

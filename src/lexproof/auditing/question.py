@@ -44,7 +44,14 @@ class Examine:
     @property
     def _minimize(self) -> Minimize:
         settings = self.settings
-        return Minimize(attack=settings.attack, max_points=settings.max_points, seed=settings.seed)
+        return Minimize(
+            attack=settings.attack,
+            provers=settings.provers,
+            max_points=settings.max_points,
+            max_nodes=settings.max_nodes,
+            record=False,
+            seed=settings.seed,
+        )
 
     @property
     def _count(self) -> Count:
@@ -56,14 +63,15 @@ class Examine:
         known = yield from self._minimize.search(victim, space, goal)
         if known.spent or known.radius < 0 or not self.settings.draws:
             return known, None
-        if known.flip is None and known.radius == space.max_swaps and space.predicate is None:
-            return known, Tally(0, known.points, exact=True)  # every text was scored, and none flips
+        if known.is_proven(space) and space.predicate is None:
+            return known, Tally(0, space.size, exact=True)  # no text flips
         try:
             return known, (yield from self._count.search(victim, space, goal))
         except Spent as spent:
-            return replace(known, reason=known.reason or spent.reason), None
+            known.ledger.reason = known.ledger.reason or spent.reason
         except InputError as error:  # a space too large to sample: the bracket stands without a share
-            return replace(known, reason=known.reason or str(error)), None
+            known.ledger.reason = known.ledger.reason or str(error)
+        return known, None
 
     def flip(self, outcome: Outcome) -> IntArray | None:
         """The witness of the bracket's upper end."""

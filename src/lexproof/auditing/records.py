@@ -72,7 +72,7 @@ def _finding(finding: Finding, space: Space) -> Record:
         "witness": bracket.witness,
         "witness_predicted": bracket.witness_predicted,
         "changed": [asdict(change) for change in bracket.changed],
-        "certificate": None if bracket.certificate is None else asdict(bracket.certificate),
+        "certificate": None if bracket.certificate is None else bracket.certificate.to_json(),
         "reason": "" if isinstance(bracket, Minimum) else bracket.reason,
         "breakers": [asdict(change) for change in finding.breakers[:_MOST_BREAKERS]],
         "share": None if finding.share is None else _share(finding.share.to_json()),

@@ -70,7 +70,7 @@ class Subject:
             "victim": self.victim.fingerprint,
             "data": {"n": len(self.texts), "sha256": hashlib.sha256(content).hexdigest()},
             "candidates": spec_of(self.candidates),
-            "settings": asdict(settings),
+            "settings": json.loads(json.dumps(asdict(settings))),
             "encoder": self.encoder_name(settings),
             "lexproof": version("lexproof"),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from lexproof.candidates.similarity import Measure
+from lexproof.certify.cascade import PROVERS, check_provers
 from lexproof.constraints import Constraints
 from lexproof.errors import InputError
 from lexproof.statistics.intervals import check_confidence
@@ -19,7 +20,8 @@ class Settings:
     `attack`: name with settings, for the upper ends of brackets; None: `best`, or `decision` for labels only.
     `max_share` / `max_swaps`: at most this share of the words, and this many, may be swapped; `max_candidates`,
     `least_swaps`, `floor`, `window`, `short_floor`, `measure`, `queries_per_word`: see `Constraints`.
-    `max_points`: texts enumerated for the lower end of a bracket (single swaps are always enumerated).
+    `provers`: for the lower ends, tried from cheap to dear; `max_points`: texts scored for the lower end of a bracket
+    (single swaps always are), `max_nodes`: nodes of branch and bound.
     `samples`: texts drawn for the share that flips (0: do not count; None: 500, or 0 with a floor, where each draw
     costs a sentence encoder many milliseconds), `confidence` of its interval.
     `max_queries`, `time_limit`: budget of one text; only the time limit makes answers depend on the machine.
@@ -35,7 +37,9 @@ class Settings:
     short_floor: float | None = None
     measure: Measure = "cosine"
     queries_per_word: int | None = None
+    provers: tuple[str, ...] = PROVERS
     max_points: int = 20_000
+    max_nodes: int | None = 20_000
     samples: int | None = None
     confidence: float = 0.95
     max_queries: int | None = None
@@ -43,8 +47,9 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "provers", check_provers(self.provers))
         check_confidence(self.confidence)
-        for name in ("max_points", "samples", "seed", "max_queries"):
+        for name in ("max_points", "max_nodes", "samples", "seed", "max_queries"):
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise InputError(f"expected {name} >= 0, got {value}")

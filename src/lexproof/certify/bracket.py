@@ -1,128 +1,102 @@
-"""Brackets: an attack from above and an enumeration from below, meeting at the minimum number of swaps.
+"""Brackets: an attack from above and provers from below, meeting at the minimum number of swaps.
 
-Guarantee: `Bracketed.radius` = r says that no text with at most r swaps is a flip (see `enumeration`), so the minimum
+Guarantee: `Bracketed.radius` = r says that no text with at most r swaps is a flip (see `cascade`), so the minimum
 is at least r + 1; `flip` is a text that is one.  If it has r + 1 swaps, that is the minimum.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from lexproof.attacks.base import Attack, put_back
-from lexproof.certify.enumeration import sweep_stratum, word_order
+from lexproof.certify.cascade import Cascade, settle_text
+from lexproof.certify.enumeration import judge
+from lexproof.certify.ledger import Ledger
 from lexproof.errors import InputError
 from lexproof.goal import Goal
-from lexproof.points import FloatArray, IntArray
+from lexproof.points import FloatArray
 from lexproof.search import Search, Seed, Spent, flips
 from lexproof.space import Space
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bracketed:
     """What is known of the minimum number of swaps, and why no more is known."""
 
-    radius: int = -1
-    points: int = 0
-    margin: float = float("inf")
-    flip: IntArray | None = None
+    ledger: Ledger = field(default_factory=Ledger)
     breakers: tuple[tuple[int, int], ...] = ()  # (position, choice) of single swaps that flip
-    scores: FloatArray | None = field(default=None, compare=False)  # of the original text
-    reason: str = ""
+    scores: FloatArray | None = None  # of the original text
     spent: bool = False
-    attack_failed: str = ""  # why there was no attack
+
+    @property
+    def radius(self) -> int:
+        """No text with so many swaps or fewer is a flip."""
+        return self.ledger.radius
+
+    def is_proven(self, space: Space) -> bool:
+        """Whether the whole space holds no flip."""
+        return self.ledger.flip is None and self.radius >= space.max_swaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BracketSearch:
-    """One stratum of single swaps in full, then the attack, then strata of 2, 3, … swaps up to what the attack found.
+    """One stratum of single swaps in full, then the attack, then the provers up to what the attack found.
 
-    Single swaps are always enumerated; a further stratum only if all points so far and its own are at most
-    `max_points`, so the answer does not depend on the speed of the machine.
+    Single swaps are always scored, all of them: which words break a text is worth knowing.
     """
 
     attack: Attack
-    gradients: bool = False
-    max_points: int = 20_000
+    provers: Cascade
 
     def __call__(self, space: Space, goal: Goal, seed: Seed) -> Search[Bracketed]:
         """The search; its claim is a Bracketed, also when its budget is spent halfway."""
-        known = yield from self._bracket(space, goal, seed)
-        is_open = known.flip is None and known.radius < space.max_swaps
-        return replace(known, reason=known.reason or known.attack_failed) if is_open else known
-
-    def _bracket(self, space: Space, goal: Goal, seed: Seed) -> Search[Bracketed]:
         known = Bracketed()
         try:
-            known = yield from self._text_itself(space, goal)
-            if known.radius < 0 or not space.max_swaps:
-                return known
-            known = yield from self._single_swaps(space, goal, known)
-            if known.flip is None and space.max_swaps > 1:
-                known = yield from self._attack(space, goal, seed, known)
-            if not known.reason:
-                order = yield from word_order(space, goal, self.gradients)
-                while True:
-                    higher = yield from self._raise(space, goal, order, known)
-                    if higher is None:
-                        return known
-                    known = higher
+            yield from self._bracket(space, goal, seed, known)
         except Spent as spent:
-            return replace(known, reason=spent.reason, spent=True)
+            known.ledger.reason, known.spent = spent.reason, True
         return known
 
-    def _attack(self, space: Space, goal: Goal, seed: Seed, known: Bracketed) -> Search[Bracketed]:
+    def _bracket(self, space: Space, goal: Goal, seed: Seed, known: Bracketed) -> Search[None]:
+        ledger = known.ledger
+        known.scores = yield from settle_text(space, goal, ledger)
+        if ledger.radius < 0 or not space.max_swaps:
+            return
+        yield from self._single_swaps(space, goal, known)
+        if ledger.flip is not None or ledger.radius < 1 or space.max_swaps == 1:
+            return
+        failed = yield from self._attack(space, goal, seed, ledger)
+        upto = space.max_swaps if ledger.swaps is None else ledger.swaps - 1
+        if ledger.radius < upto:
+            yield from self.provers(space, goal, ledger, upto)
+        if ledger.flip is None and ledger.radius < space.max_swaps:
+            ledger.reason = ledger.reason or failed
+
+    def _attack(self, space: Space, goal: Goal, seed: Seed, ledger: Ledger) -> Search[str]:
         try:
             flip = yield from self.attack(space, goal, seed)
         except InputError as error:  # such as a space too large to sample: the proof goes on without an upper end
-            return replace(known, attack_failed=str(error))
-        if flip is None:
-            return known
-        known = replace(known, flip=flip)
-        return replace(known, flip=(yield from put_back(space, goal, flip)))
+            return str(error)
+        if flip is not None:
+            ledger.found(flip)
+            ledger.found((yield from put_back(space, goal, flip)))
+        return ""
 
-    def _text_itself(self, space: Space, goal: Goal) -> Search[Bracketed]:
-        scores = yield space.origin[None]
-        sweep = yield from sweep_stratum(space, goal, space.open, 0)
-        known = Bracketed(scores=scores[0])
-        if sweep.flip is not None:
-            return replace(known, flip=sweep.flip)
-        if sweep.tied:
-            return replace(known, reason="the text itself is a tie within rounding")
-        return replace(known, radius=0, points=1, margin=sweep.margin)
-
-    def _single_swaps(self, space: Space, goal: Goal, known: Bracketed) -> Search[Bracketed]:
-        singles = space.singles()
-        scores = yield singles  # all of them, not only up to the first flip: which words break a text is worth knowing
+    def _single_swaps(self, space: Space, goal: Goal, known: Bracketed) -> Search[None]:
+        ledger, singles = known.ledger, space.singles()
+        scores = yield singles
         rows = flips(space, goal, singles, scores)
-        breakers = tuple(zip(singles.positions[rows].tolist(), singles.choices[rows].tolist(), strict=True))
-        known = replace(known, breakers=breakers)
+        known.breakers = tuple(zip(singles.positions[rows].tolist(), singles.choices[rows].tolist(), strict=True))
         if len(rows):
             worst = rows[np.argmax(goal.progress(scores[rows]))]
-            return replace(known, flip=singles[np.array([worst])].dense()[0])
-        sweep = yield from sweep_stratum(space, goal, space.open, 1)
-        if sweep.flip is not None or sweep.tied:
-            return replace(
-                known, flip=sweep.flip, reason="" if sweep.flip is not None else "a tie within rounding at 1 swap"
-            )
-        return replace(known, radius=1, points=known.points + space.stratum(1), margin=min(known.margin, sweep.margin))
-
-    def _raise(
-        self, space: Space, goal: Goal, order: np.ndarray[tuple[int], np.dtype[np.int64]], known: Bracketed
-    ) -> Search[Bracketed | None]:
-        """What is known after one more stratum; None if it cannot be raised or need not."""
-        k = known.radius + 1
-        most = space.max_swaps if known.flip is None else int(np.count_nonzero(known.flip)) - 1
-        if k > most or known.reason:
-            return None
-        if known.points + space.stratum(k) > self.max_points:
-            return replace(
-                known, reason=f"the {space.stratum(k)} texts with {k} swaps exceed max_points={self.max_points}"
-            )
-        sweep = yield from sweep_stratum(space, goal, order, k)
+            ledger.found(singles[np.array([worst])].dense()[0])
+            return
+        sweep = yield from judge(space, goal, singles, scores)
         if sweep.flip is not None:
-            return replace(known, flip=sweep.flip)
-        if sweep.tied:
-            return replace(known, reason=f"a tie within rounding at {k} swaps")
-        return replace(known, radius=k, points=known.points + space.stratum(k), margin=min(known.margin, sweep.margin))
+            ledger.found(sweep.flip)
+        elif sweep.tied:
+            ledger.reason = "a tie within rounding at 1 swap"
+        else:
+            ledger.enumerated(1, space.stratum(1), sweep.margin)

@@ -1,8 +1,8 @@
 """The simple prover: score every text of the space, by number of swaps, most sensitive words first.
 
-Guarantee: `Verdict.radius` = r says that every text with at most r swaps was scored and kept its label by a margin of
-more than the victim's rounding.  What lies within rounding is scored again through its text; a tie that remains is no
-flip, but nothing is proven at that number of swaps.
+Guarantee: a `Sweep` without flip and tie says that every text with exactly k swaps was scored and kept its label by a
+margin of more than the victim's rounding.  What lies within rounding is scored again through its text; a tie that
+remains is no flip, but nothing is proven at that number of swaps.
 
 Theorem 1 of Yang et al. 2022 (Quantifying Robustness to Adversarial Word Substitutions): for a fixed radius this takes
 polynomially many queries, exactly `space.stratum(0) + … + space.stratum(r)`.
@@ -12,29 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lexproof.goal import Goal, steady
-from lexproof.points import AsText, Fresh, IntArray, Sensitivity, Swaps, dense
-from lexproof.search import Search, Spent, flips
+from lexproof.points import AsText, FloatArray, Fresh, IntArray, Sensitivity, Swaps, dense
+from lexproof.search import Search, flips
 from lexproof.space import Space
 
 _BATCH = 16_384  # points a request: large enough to hide the cost of asking
 _REMEMBERED = 5_000  # points of a space whose scores are remembered for those who ask for them again
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What an enumeration settled: all of `radius` swaps is safe (-1: not even the text itself), or a flip."""
-
-    radius: int
-    points: int
-    margin: float
-    flip: IntArray | None = None
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,38 +34,12 @@ class Sweep:
     tied: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enumeration:
-    """The prover as a method: strata of 0, 1, … max_swaps swaps, stopping at the first flip.
-
-    `gradients`: order the words by the L1 norm of the gradient of the label's score, as the paper does with access to
-    the model; otherwise by the largest drop that a single swap causes, which the first stratum shows anyway.
-    """
-
-    gradients: bool = False
-    method: ClassVar[str] = "enumeration"
-
-    def __call__(self, space: Space, goal: Goal) -> Search[Verdict]:
-        """The search; its claim is a Verdict, also when its budget is spent halfway."""
-        verdict = Verdict(-1, 0, float("inf"))
-        try:
-            order = space.open
-            for k in range(space.max_swaps + 1):
-                if k == 1:  # not before: a misclassified text is answered by one query
-                    order = yield from word_order(space, goal, self.gradients)
-                sweep = yield from sweep_stratum(space, goal, order, k)
-                if sweep.flip is not None:
-                    return Verdict(k - 1, verdict.points, verdict.margin, sweep.flip, f"a flip with {k} swaps")
-                if sweep.tied:
-                    return Verdict(k - 1, verdict.points, verdict.margin, None, f"a tie within rounding at {k} swaps")
-                verdict = Verdict(k, verdict.points + space.stratum(k), min(verdict.margin, sweep.margin))
-        except Spent as spent:
-            return Verdict(verdict.radius, verdict.points, verdict.margin, None, spent.reason)
-        return verdict
-
-
 def word_order(space: Space, goal: Goal, gradients: bool) -> Search[NDArray[np.int64]]:
-    """The open positions, the most sensitive first."""
+    """The open positions, the most sensitive first.
+
+    With `gradients`, by the L1 norm of the gradient of the label's score, as the paper does with access to the model;
+    otherwise by the largest drop that a single swap causes, which the first stratum shows anyway.
+    """
     if not space.max_swaps:
         return space.open
     if gradients:
@@ -96,19 +58,25 @@ def sweep_stratum(space: Space, goal: Goal, order: NDArray[np.int64], k: int) ->
     for request in stratum(space, order, k):
         # what attacks, counts and samples ask for as well is remembered, unless it is too much
         scores = yield request if k <= 1 or small else Fresh(request)
-        rows = flips(space, goal, request, scores)
-        margins = goal.margin(scores)
-        if len(rows):
-            return Sweep(float(margins.min()), dense(request[rows[:1]])[0], tied)
-        near = margins <= goal.slack
-        least = min(least, float(margins[~near].min(initial=np.inf)))
-        if np.count_nonzero(near):
-            flip, margin = yield from _settle(space, goal, dense(request[near]))
-            if flip is not None:
-                return Sweep(margin, flip, tied)
-            tied |= margin <= goal.slack
-            least = min(least, margin)
+        sweep = yield from judge(space, goal, request, scores)
+        least, tied = min(least, sweep.margin), tied or sweep.tied
+        if sweep.flip is not None:
+            return Sweep(least, sweep.flip, tied)
     return Sweep(least, None, tied)
+
+
+def judge(space: Space, goal: Goal, request: Swaps | IntArray, scores: FloatArray) -> Search[Sweep]:
+    """What these scored points hold; those within rounding are scored again through their text."""
+    rows = flips(space, goal, request, scores)
+    margins = goal.margin(scores)
+    if len(rows):
+        return Sweep(float(margins.min()), dense(request[rows[:1]])[0], False)
+    near = margins <= goal.slack
+    least = float(margins[~near].min(initial=np.inf))
+    if not np.count_nonzero(near):
+        return Sweep(least, None, False)
+    flip, margin = yield from _settle(space, goal, dense(request[near]))
+    return Sweep(min(least, margin), flip, flip is None and margin <= goal.slack)
 
 
 def _settle(space: Space, goal: Goal, points: IntArray) -> Search[tuple[IntArray | None, float]]:

@@ -1,7 +1,8 @@
 """The command line: the same verbs as the library, one file a family of verbs.
 
-Exit status: 0 done, 1 a threshold of `--fail-under` was missed, 2 bad usage or input (one line, no traceback),
-3 a bug of Lexproof (an answer that its evidence does not bear out), 130 interrupted (everything finished is kept).
+Exit status: 0 done, 1 a threshold of `--fail-under` was missed or a certificate was refused, 2 bad usage or input (one
+line, no traceback), 3 a bug of Lexproof (an answer that its evidence does not bear out), 130 interrupted (everything
+finished is kept).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _COMMANDS = {
     "minimize": "lexproof.cli.ask:minimize",
     "prove": "lexproof.cli.ask:prove",
     "count": "lexproof.cli.ask:count",
+    "check": "lexproof.cli.check:check_command",
     "edit": "lexproof.cli.edit:edit",
     "train": "lexproof.cli.train:train_command",
     "report": "lexproof.cli.report:report",

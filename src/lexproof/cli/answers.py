@@ -9,7 +9,7 @@ from rich.text import Text as Styled
 
 from lexproof.answers import Answer, Bracket, Broken, Minimum, Robust, Share, Unknown
 from lexproof.asking import Answered
-from lexproof.certify.enumeration import Verdict
+from lexproof.certify.ledger import Ledger
 from lexproof.cli.streams import paper
 from lexproof.errors import InputError
 from lexproof.text import Input
@@ -66,9 +66,9 @@ def _found(asked: Answered[Answer], predicted: int | None) -> dict[str, Any]:
 
 
 def _lower(asked: Answered[Answer], predicted: int | None) -> int:
-    """The fewest swaps that are not ruled out: by a prover's enumeration, or by what the text itself is read as."""
+    """The fewest swaps that are not ruled out: by a prover, or by what the text itself is read as."""
     claim, goal = asked.outcome.claim, asked.goal
-    if isinstance(claim, Verdict):  # checked with the answer: every text with so many swaps keeps its label
+    if isinstance(claim, Ledger):  # checked with the answer: every text with so many swaps keeps its label
         return claim.radius + 1
     reached = predicted != goal.label if goal.target is None else predicted == goal.target
     return 0 if reached else 1
@@ -115,10 +115,7 @@ def sentence(answer: Answer, labels: tuple[str, ...], attack: str | None = None,
         case Bracket():
             said = f"{answer.lower} <= R <= {answer.upper}: {answer.reason}"
         case Robust():
-            texts = f"{answer.certificate.points} texts with up to {answer.radius} swaps"
-            said = (
-                f"robust: none of {texts} fools it" if not floor else f"robust: none of {texts} is allowed and fools it"
-            )
+            said = _robust(answer, floor)
         case Share():
             said = _share(answer)
         case Unknown():
@@ -126,6 +123,13 @@ def sentence(answer: Answer, labels: tuple[str, ...], attack: str | None = None,
         case _:
             said = answer.kind
     return f"{said} {cost}"
+
+
+def _robust(answer: Robust, floor: bool) -> str:
+    certificate, fools = answer.certificate, "is allowed and fools it" if floor else "fools it"
+    if certificate.method == "enumeration":
+        return f"robust: none of {certificate.points} texts with up to {answer.radius} swaps {fools}"
+    return f"robust: no text with up to {answer.radius} swaps {fools}, by {certificate.method}"
 
 
 def _share(share: Share) -> str:

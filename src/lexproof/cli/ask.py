@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import click
 
 from lexproof.answers import Answer
 from lexproof.asking import Answered, Item, answer_all
+from lexproof.certificates import export_certificate
 from lexproof.cli.answers import Refused, print_answer, record_of
-from lexproof.cli.frame import attack_options, budget_options, space_options
+from lexproof.cli.frame import attack_options, budget_options, prover_options, space_options
 from lexproof.cli.inputs import check_new, label_of, new_file, texts_given
 from lexproof.cli.options import (
     Subject,
@@ -40,12 +41,18 @@ _SHARED = (
     model_option,
     data_options,
     space_options,
-    click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), help="Seconds a text."),
+    click.option("--time-limit", type=click.FloatRange(min=0), help="Seconds a text."),
     click.option(
         "--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the JSON lines to this new file."
     ),
     seed_option,
     json_option,
+)
+
+_certificates = click.option(
+    "--certificates",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the certificate of each text that has one to this new file, for `lexproof check`.",
 )
 
 _BLOCK = 256  # texts read at once
@@ -66,21 +73,29 @@ def find(**options: Any) -> None:
     _ask(Find(seed=options["seed"], limits=_limits(options)), options)
 
 
-@_verb(budget_options)
+@_verb(prover_options(None, None), budget_options, _certificates)
 def prove(**options: Any) -> None:
     """Prove that no allowed swap fools the model, or show one that does."""
-    _ask(Prove(limits=_limits(options)), options)
+    question = Prove(provers=options["provers"], max_nodes=options["max_nodes"], limits=_limits(options))
+    _ask(question, options)
 
 
 @_verb(
     attack_options(Minimize.default),
+    prover_options(100_000, 200_000),
     budget_options,
-    click.option("--max-points", type=click.IntRange(min=0), default=100_000, show_default=True,
-                 help="Texts enumerated to prove the lower end."),
-)  # fmt: skip
+    _certificates,
+)
 def minimize(**options: Any) -> None:
     """Bracket the fewest swaps that fool the model."""
-    _ask(Minimize(max_points=options["max_points"], seed=options["seed"], limits=_limits(options)), options)
+    question = Minimize(
+        provers=options["provers"],
+        max_points=options["max_points"],
+        max_nodes=options["max_nodes"],
+        seed=options["seed"],
+        limits=_limits(options),
+    )
+    _ask(question, options)
 
 
 @_verb(
@@ -111,6 +126,7 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
     out: Path | None = options["out"]
     check_new(out)
     subject = load_subject(options, texts_given(options))
+    keep = _Certificates(options.get("certificates"), subject)
     warn_bad_rows(subject.data)
     attack = None
     if isinstance(question, Find | Minimize):
@@ -123,7 +139,7 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
     subject.frame.announce()
     total, failed = len(subject.data.texts), []
     with ExitStack() as stack:
-        write = stack.enter_context(new_file(out))
+        write, certify = stack.enter_context(new_file(out)), stack.enter_context(keep.file())
         step = stack.enter_context(progress_bar(type(question).__name__.lower(), total)) if total > 1 else None
         for done, (answered, predicted) in enumerate(asked.answers(), 1):
             if answered.error is not None:
@@ -132,6 +148,7 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
                     raise answered.error
             record = record_of(answered, predicted, options["seed"], attack)
             write(record)
+            certify(answered)
             if options["as_json"]:
                 emit(record)
             else:
@@ -142,6 +159,36 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
             raise InputError(f"none of {total} texts answered, the first: {failed[0]}")
     if failed:
         screen.print(f"{len(failed)} of {total} texts not answered, the first: {failed[0]}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Certificates:
+    """Where certificates are written, None for nowhere; fails before anything is computed."""
+
+    path: Path | None
+    subject: Subject
+
+    def __post_init__(self) -> None:
+        check_new(self.path, "--certificates")
+        if self.path is not None and self.subject.frame.constraints.floor is not None:
+            raise InputError(
+                "expected --certificates without a similarity floor, which a certificate cannot hold; leave out one"
+            )
+
+    @contextmanager
+    def file(self) -> Iterator[Callable[[Answered[Answer] | Refused], None]]:
+        """Writes the certificate of each answer that has one; leaves no file behind if none has."""
+        with new_file(self.path) as write:
+
+            def certify(answered: Answered[Answer] | Refused) -> None:
+                if self.path is None or isinstance(answered, Refused) or answered.answer is None:
+                    return
+                if getattr(answered.answer, "certificate", None) is not None:
+                    write(export_certificate(answered.answer, answered.item.space))
+
+            yield certify
+        if self.path is not None and not self.path.exists():
+            screen.print(f"no text has a certificate: {self.path} is not written")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from rich.text import Text
 from lexproof.auditing import Settings
 from lexproof.auditing.folder import open_run
 from lexproof.auditing.run import Run, Subject, examine, finish, start
-from lexproof.cli.frame import attack_options, budget_options, space_options
+from lexproof.cli.frame import attack_options, budget_options, prover_options, space_options
 from lexproof.cli.options import Subject as Asked
 from lexproof.cli.options import (
     data_options,
@@ -43,8 +43,7 @@ _LONGEST = 30  # swaps shown on the screen; the rest of the curve is in summary.
 @data_options
 @space_options
 @attack_options(Minimize.default)
-@click.option("--max-points", type=click.IntRange(min=0), default=20_000, show_default=True,
-              help="Texts enumerated to prove each lower end.")  # fmt: skip
+@prover_options(20_000, 20_000)
 @click.option("--samples", type=click.IntRange(min=0),
               help="Texts drawn for the share that flips, 0 for none [default: 500, or 0 with a floor].")  # fmt: skip
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the share's interval.")
@@ -89,7 +88,7 @@ def audit(ctx: click.Context, /, **options: Any) -> int:
 
 
 def _settings(given: Asked, options: dict[str, Any]) -> Settings:
-    names = ("max_points", "samples", "confidence", "max_queries", "time_limit", "seed")
+    names = ("provers", "max_points", "max_nodes", "samples", "confidence", "max_queries", "time_limit", "seed")
     limits = asdict(given.frame.constraints)
     return Settings(attack=given.frame.attack, **limits, **{name: options[name] for name in names})
 

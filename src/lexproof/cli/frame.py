@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from lexproof.candidates.similarity import MEASURES, Encoder, SentenceEncoder, default_encoder
+from lexproof.certify.cascade import PROVERS
 from lexproof.cli.streams import screen
 from lexproof.constraints import PRESETS, Constraints, preset
 from lexproof.errors import InputError
@@ -58,6 +59,35 @@ budget_options = stack(
     click.option("--max-queries", type=click.IntRange(min=0), help="Budget of model inputs a text."),
     click.option("--queries-per-word", type=click.IntRange(min=1), help="Budget of model inputs a word of the text."),
 )
+
+
+def prover_options(max_points: int | None, max_nodes: int | None) -> Callable[[F], F]:
+    """`--prover` and the limits of proofs that do not depend on the machine; None: no limit."""
+    points = click.option(
+        "--max-points",
+        type=click.IntRange(min=0),
+        default=max_points,
+        show_default=True,
+        help="Texts scored to prove each lower end; single swaps always are.",
+    )
+    return stack(
+        click.option(
+            "--prover",
+            "provers",
+            multiple=True,
+            default=PROVERS,
+            show_default=True,
+            help="See `lexproof list provers`; may be given several times, tried from cheap to dear.",
+        ),
+        *([] if max_points is None else [points]),
+        click.option(
+            "--max-nodes",
+            type=click.IntRange(min=0),
+            default=max_nodes,
+            show_default=max_nodes is not None,
+            help="Nodes of branch and bound for each proof.",
+        ),
+    )
 
 
 def attack_options(default: str) -> Callable[[F], F]:

@@ -43,12 +43,12 @@ def label_of(given: str | None, victim: Victim) -> int | None:
     raise InputError(f"expected a label out of {', '.join(victim.labels)} or its number, got {given!r}")
 
 
-def check_new(out: Path | None) -> None:
+def check_new(out: Path | None, option: str = "--out") -> None:
     """Raise InputError unless a new file can be written there."""
     if out is not None and out.exists():
-        raise InputError(f"expected --out to be a new file, got {out}, which exists; move it or choose another name")
+        raise InputError(f"expected {option} to be a new file, got {out}, which exists; move it or choose another name")
     if out is not None and not out.parent.is_dir():
-        raise InputError(f"expected --out in a folder that exists, got {out}; make the folder first")
+        raise InputError(f"expected {option} in a folder that exists, got {out}; make the folder first")
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def new_file(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
 
         def write(record: dict[str, Any]) -> None:
             nonlocal answered
-            answered |= record["answer"] != "error"
+            answered |= record.get("answer") != "error"
             file.write(json_line(record) + "\n")
             file.flush()
 

@@ -74,17 +74,25 @@ def _changes(changes: Sequence[Mapping[str, Any]]) -> str:
 def _proof(certificate: Mapping[str, Any] | None) -> str:
     if certificate is None:
         return ""
-    swaps = plural(certificate["radius"], "swap")
-    margin = f"the least margin, {small(certificate['margin'])}, exceeds the allowance for rounding"
-    allowance = small(certificate["rounding"])
-    source = visible(f"Victim {certificate['victim']}, space {certificate['space']}.")
-    if certificate["method"] == "enumeration":
-        texts = plural(certificate["points"], "text")
+    # runs of the first version enumerated, and wrote the one step as the certificate itself
+    steps = certificate.get("steps") or [{**certificate, "first": 0, "last": certificate["radius"]}]
+    said = [_step(step, small(certificate["rounding"])) for step in steps]
+    return " ".join([*said, visible(f"Victim {certificate['victim']}, space {certificate['space']}.")])
+
+
+def _step(step: Mapping[str, Any], rounding: str) -> str:
+    first, last = step["first"], step["last"]
+    reach = f"at most {plural(last, 'swap')}" if first == 0 else f"{first} to {plural(last, 'swap')}"
+    if first == last != 0:
+        reach = plural(last, "swap")
+    if step["method"] == "enumeration":
+        texts, margin = plural(step["points"], "text"), small(step["margin"])
         return (
-            f"Every text with at most {swaps} was scored ({texts}); of those allowed, {margin}, {allowance}. {source}"
+            f"Every text with {reach} was scored ({texts}); of those allowed, the least margin, {margin}, "
+            f"exceeds the allowance for rounding, {rounding}."
         )
-    method = visible(str(certificate["method"]))
-    return f"No flip within {swaps}, by {method}; {margin}, {allowance}. {source}"
+    margin = small(step["margin"])
+    return f"No flip with {reach}, by {visible(str(step['method']))}: every margin of logits exceeds {margin}."
 
 
 def share_value(share: Mapping[str, Any] | None) -> str:

@@ -131,9 +131,10 @@ class WordVictim(Victim):
         with torch.inference_mode():
             for chosen, ids, lengths in rows.batches(self.batch_tokens):
                 logits[chosen] = self.net(torch.from_numpy(ids), torch.from_numpy(lengths)).numpy()
-        return self._probabilities(logits)
+        return self.probabilities(logits)
 
-    def _probabilities(self, logits: FloatArray) -> FloatArray:
+    def probabilities(self, logits: FloatArray) -> FloatArray:
+        """The scores that logits (B, classes) stand for."""
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         scores = powers / powers.sum(axis=1, keepdims=True)
         return check_scores(scores, len(logits), self.classes, f"the model {self.name!r}")
@@ -264,7 +265,7 @@ class WordVictim(Victim):
                     rows, positions = place[swaps.base[part]], swaps.position[part]
                     tensors = (torch.from_numpy(array) for array in (rows, positions, swaps.id[part]))
                     logits[part] = self.net.swap(state, *tensors).numpy()
-        return self._probabilities(logits)
+        return self.probabilities(logits)
 
     # ------------------------------------------------------------------ gradients
 

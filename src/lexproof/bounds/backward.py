@@ -1,0 +1,164 @@
+"""Backward linear relaxation: a form of the logits is pulled through the operations down to the region, there
+minimized.
+
+Guarantee: `Relaxation.lower(at, form)` is at most <form, value of node `at`> for every input of the region.
+Proof: each operation's rule turns a form of its output into forms of its inputs and a constant, without raising it, for
+inputs inside their boxes (graph.py); the boxes contain all values, by induction over the operations; forms of one value
+from several operations add up; what arrives at the input is minimized exactly by the region.
+
+The boxes of a nonlinear operation's inputs come from intervals first and are then, where it matters, replaced by the
+same backward bound of each unit: so the budget of swaps reaches every neuron, not only the first layer and the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from lexproof.bounds.graph import Box, Graph, Node, Relaxed
+from lexproof.bounds.region import Region
+
+_CELLS = 1 << 23  # numbers that the forms of one pass may hold at the widest value
+
+Check = Callable[[], None]
+
+Slopes = Mapping[int, Tensor]
+"""Free parameters of nonlinear operations, by node: (N, S, *any) with values in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """A graph over a region with boxes of all its values (0 is the input)."""
+
+    graph: Graph
+    region: Region
+    boxes: tuple[Box, ...]
+    relaxed: dict[int, Relaxed] = field(default_factory=dict, repr=False, compare=False)  # with default slopes, as used
+
+    def pull(self, at: int, form: Tensor, slopes: Slopes | None = None) -> tuple[Tensor, Tensor]:
+        """A form of the input and a constant that together are at most <form, value of node `at`>."""
+        given = form.new_zeros(*form.shape[:2], *self.boxes[0].low.shape[1:])
+        if at == 0:
+            return given + form, form.new_zeros(form.shape[:2])
+        forms: dict[int, Tensor] = {at: form}
+        constant = form.new_zeros(form.shape[:2])
+        for number in range(at, 0, -1):
+            if number not in forms:
+                continue
+            node, own = self.graph.nodes[number - 1], forms.pop(number)
+            into = getattr(node.op, "pull_into", None)
+            inputs = node.inputs
+            if into is not None and inputs[0] == 0:  # a small part of a wide input: added where it belongs
+                pulled, inputs = into(own, given), inputs[1:]
+            else:
+                pulled = self._relaxed(number, node, slopes).pull(own)
+            constant = constant + pulled.constant
+            for k, part in zip(inputs, pulled.forms, strict=True):
+                if k == 0:
+                    given = given + part
+                else:
+                    forms[k] = forms[k] + part if k in forms else part
+        return given, constant
+
+    def _relaxed(self, number: int, node: Node, slopes: Slopes | None) -> Relaxed:
+        own = None if slopes is None else slopes.get(number)
+        if own is not None:
+            return node.op.relax(*(self.boxes[k] for k in node.inputs), slopes=own)
+        if number not in self.relaxed:
+            self.relaxed[number] = node.op.relax(*(self.boxes[k] for k in node.inputs))
+        return self.relaxed[number]
+
+    def lower(self, at: int, form: Tensor, slopes: Slopes | None = None) -> Tensor:
+        """A lower bound of <form, value of node `at`> over the region: (N, S)."""
+        given, constant = self.pull(at, form, slopes)
+        return self.region.minimum(given) + constant
+
+    def default_slopes(self, forms: int) -> dict[int, Tensor]:
+        """The default parameters of every operation that has some, a copy for each of so many forms."""
+        found = {}
+        for number, node in enumerate(self.graph.nodes, 1):
+            slopes = node.op.slopes(*(self.boxes[k] for k in node.inputs))
+            if slopes is not None:
+                found[number] = slopes[:, None].expand(-1, forms, *slopes.shape[1:]).contiguous()
+        return found
+
+
+def interval_relaxation(graph: Graph, region: Region) -> Relaxation:
+    """Boxes by intervals alone; the first layer under the budget."""
+    boxes = [Box(*region.box())]
+    for node in graph.nodes:
+        boxes.append(_interval(node, boxes, region))
+    return Relaxation(graph, region, tuple(boxes))
+
+
+def linear_relaxation(graph: Graph, region: Region, check: Check | None = None) -> Relaxation:
+    """Boxes of what enters a nonlinear operation by the backward bound, where an interval leaves it unsettled.
+
+    `check` is called between passes; what it raises, such as that time is up, ends the work.
+    """
+    boxes = [Box(*region.box())]
+    relaxed: dict[int, Relaxed] = {}  # what was relaxed once stays valid when a box is tightened further
+    exact = {0}  # values whose boxes cannot be tightened, or have been
+    for number, node in enumerate(graph.nodes, 1):
+        if not node.op.is_linear:
+            known = Relaxation(graph, region, tuple(boxes), relaxed)
+            masks = node.op.unsettled(*(boxes[k] for k in node.inputs))
+            for k, mask in zip(node.inputs, masks, strict=True):
+                if k not in exact and bool(mask.any()):
+                    boxes[k] = _tightened(known, k, mask, check)
+                    exact.add(k)
+        boxes.append(_interval(node, boxes, region))
+        if node.inputs == (0,) and hasattr(node.op, "budgeted"):
+            exact.add(number)
+    return Relaxation(graph, region, tuple(boxes), relaxed)
+
+
+def unsettled_units(relaxation: Relaxation) -> int:
+    """How many units a linear relaxation would bound one by one: what it costs, in passes of one form."""
+    total = 0
+    for node in relaxation.graph.nodes:
+        if not node.op.is_linear:
+            masks = node.op.unsettled(*(relaxation.boxes[k] for k in node.inputs))
+            total += sum(int(mask.any(0).sum()) for mask in masks)
+    return total
+
+
+def _interval(node: Node, boxes: list[Box], region: Region) -> Box:
+    if node.inputs == (0,) and hasattr(node.op, "budgeted"):
+        found: Box = node.op.budgeted(region)
+        return found
+    return node.op.interval(*(boxes[k] for k in node.inputs))
+
+
+def _tightened(known: Relaxation, at: int, mask: Tensor, check: Check | None) -> Box:
+    """The box of a value, by backward bounds of the units that are unsettled in some row."""
+    box = known.boxes[at]
+    shape = box.low.shape
+    low, high = box.low.flatten(1).clone(), box.high.flatten(1).clone()
+    units = mask.flatten(1).any(0).nonzero()[:, 0]
+    for part in torch.split(units, _forms_at_once(known, shape)):
+        if check is not None:
+            check()
+        form = low.new_zeros(1, len(part), low.shape[1])
+        form[0, torch.arange(len(part)), part] = 1.0
+        form = form.expand(shape[0], -1, -1).reshape(shape[0], len(part), *shape[1:])
+        low = low.index_copy(1, part, known.lower(at, form))
+        high = high.index_copy(1, part, -known.lower(at, -form))
+    return box.meet(Box(low.reshape(shape), high.reshape(shape)))
+
+
+def _forms_at_once(known: Relaxation, shape: torch.Size) -> int:
+    widest = max(box.low[0].numel() for box in known.boxes)
+    return max(1, _CELLS // (shape[0] * widest))
+
+
+def margins(classes: int, label: int, rivals: Iterator[int] | list[int]) -> Tensor:
+    """The forms of the logits whose values are the margins over the rivals: (rivals, classes)."""
+    rows = list(rivals)
+    form = torch.zeros(len(rows), classes, dtype=torch.float64)
+    form[:, label] = 1.0
+    form[torch.arange(len(rows)), torch.tensor(rows, dtype=torch.long)] -= 1.0
+    return form

@@ -1,0 +1,197 @@
+"""Encoders of the BERT family as graphs of operations with bound rules, weights in float64.
+
+The network's input is what the embedding layer makes of each token, its normalization included: that depends on the
+token and its position only, so it is exact for every substitute.  The graph holds the rest, up to the logits.
+Dropout is left out, as in evaluation mode.  No token is masked: the graph is made for one number of tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from lexproof.bounds.bilinear import MatrixProduct
+from lexproof.bounds.curves import Tanh
+from lexproof.bounds.gelu import Gelu, TanhGelu
+from lexproof.bounds.graph import Graph, Op
+from lexproof.bounds.heads import FromHeads, ToHeads
+from lexproof.bounds.layer_norm import add_layer_norm
+from lexproof.bounds.linear_ops import Add, Affine, Take
+from lexproof.bounds.relu import Relu
+from lexproof.bounds.softmax import Softmax
+from lexproof.errors import InputError, NoRule
+
+Features = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Token ids, positions and segment types, broadcast to (...), to the network's input there: (..., hidden)."""
+
+_ACTIVATIONS: Mapping[str, Callable[[], Op]] = {
+    "gelu": Gelu,
+    "gelu_python": Gelu,
+    "gelu_new": TanhGelu,
+    "gelu_pytorch_tanh": TanhGelu,
+    "gelu_python_tanh": TanhGelu,
+    "relu": Relu,
+    "tanh": Tanh,
+}
+
+
+class _Layer(NamedTuple):
+    """The parts of one layer, in the order of use."""
+
+    query: nn.Linear
+    key: nn.Linear
+    value: nn.Linear
+    mix: nn.Linear
+    first_norm: nn.LayerNorm
+    up: nn.Linear
+    down: nn.Linear
+    last_norm: nn.LayerNorm
+
+
+class _Parts(NamedTuple):
+    """What the families name differently."""
+
+    embeddings: Any
+    first_position: int
+    layers: Sequence[_Layer]
+    heads: int
+    activation: str
+    pooler: nn.Linear
+    pooler_activation: str
+    classifier: nn.Linear
+
+
+def transformer_graph(model: Any, length: int) -> tuple[Graph, Features]:
+    """The graph for texts of `length` tokens, special ones included, and what gives its inputs (N, length, hidden).
+
+    Guarantee: `graph.value(features(ids, arange(length), types))` is the model's logits in evaluation mode, computed in
+    float64.  A model with anything else in it raises NoRule, which names the operation.
+    """
+    parts = _parts(model)
+    graph = Graph()
+    value = 0
+    for layer in parts.layers:
+        value = _add_layer(graph, value, layer, parts)
+    pooled = graph.add(_affine(parts.pooler), graph.add(Take(0, length), value))
+    graph.add(_affine(parts.classifier), graph.add(_activation(parts.pooler_activation), pooled))
+    return graph, _features(parts)
+
+
+def _add_layer(graph: Graph, value: int, layer: _Layer, parts: _Parts) -> int:
+    heads = parts.heads
+    scale = (layer.query.out_features // heads) ** -0.5
+    query, key, content = _affine(layer.query), _affine(layer.key), _affine(layer.value)
+    asked = graph.add(ToHeads(Affine(query.weight * scale, query.bias * scale), heads), value)
+    scores = graph.add(MatrixProduct(transposed=True), asked, graph.add(ToHeads(key, heads), value))
+    shares = graph.add(Softmax(), scores)
+    mixed = graph.add(MatrixProduct(), shares, graph.add(ToHeads(content, heads), value))
+    attended = graph.add(Add(), graph.add(FromHeads(_affine(layer.mix), heads), mixed), value)
+    middle = _add_norm(graph, attended, layer.first_norm)
+    fired = graph.add(_activation(parts.activation), graph.add(_affine(layer.up), middle))
+    return _add_norm(graph, graph.add(Add(), graph.add(_affine(layer.down), fired), middle), layer.last_norm)
+
+
+def _add_norm(graph: Graph, at: int, norm: nn.LayerNorm) -> int:
+    return add_layer_norm(graph, at, norm.weight.double(), norm.bias.double(), norm.eps)
+
+
+def _affine(layer: nn.Linear) -> Affine:
+    return Affine(layer.weight.double(), layer.bias.double())
+
+
+def _activation(name: str) -> Op:
+    if name not in _ACTIVATIONS:
+        raise NoRule(f"no bound rule for operation {name!r} of this model")
+    return _ACTIVATIONS[name]()
+
+
+# ---------------------------------------------------------------------- families
+
+
+def _parts(model: Any) -> _Parts:
+    """The parts of a model of a known family."""
+    kind = type(model).__name__
+    if kind not in _FAMILIES:
+        raise NoRule(f"no bound rule for the network {kind!r}")
+    config = model.config
+    if getattr(config, "is_decoder", False):
+        raise NoRule("no bound rule for operation 'causal attention' of this model")
+    positions = getattr(config, "position_embedding_type", "absolute")
+    if positions != "absolute":
+        raise NoRule(f"no bound rule for operation '{positions} position embedding' of this model")
+    return _FAMILIES[kind](model)
+
+
+def _bert(model: Any) -> _Parts:
+    return _Parts(
+        model.bert.embeddings, 0, _bert_layers(model.bert), model.config.num_attention_heads,
+        str(model.config.hidden_act), model.bert.pooler.dense, "tanh", model.classifier,
+    )  # fmt: skip
+
+
+def _roberta(model: Any) -> _Parts:
+    return _Parts(
+        model.roberta.embeddings, model.roberta.embeddings.padding_idx + 1, _bert_layers(model.roberta),
+        model.config.num_attention_heads, str(model.config.hidden_act), model.classifier.dense, "tanh",
+        model.classifier.out_proj,
+    )  # fmt: skip
+
+
+def _distilbert(model: Any) -> _Parts:
+    layers = [
+        _Layer(
+            layer.attention.q_lin, layer.attention.k_lin, layer.attention.v_lin, layer.attention.out_lin,
+            layer.sa_layer_norm, layer.ffn.lin1, layer.ffn.lin2, layer.output_layer_norm,
+        )
+        for layer in model.distilbert.transformer.layer
+    ]  # fmt: skip
+    return _Parts(
+        model.distilbert.embeddings, 0, layers, model.config.n_heads, str(model.config.activation),
+        model.pre_classifier, "relu", model.classifier,
+    )  # fmt: skip
+
+
+def _bert_layers(encoder: Any) -> list[_Layer]:
+    return [
+        _Layer(
+            layer.attention.self.query, layer.attention.self.key, layer.attention.self.value,
+            layer.attention.output.dense, layer.attention.output.LayerNorm, layer.intermediate.dense,
+            layer.output.dense, layer.output.LayerNorm,
+        )
+        for layer in encoder.encoder.layer
+    ]  # fmt: skip
+
+
+_FAMILIES: Mapping[str, Callable[[Any], _Parts]] = {
+    "BertForSequenceClassification": _bert,
+    "CamembertForSequenceClassification": _roberta,
+    "DistilBertForSequenceClassification": _distilbert,
+    "RobertaForSequenceClassification": _roberta,
+    "XLMRobertaForSequenceClassification": _roberta,
+}
+
+
+# ---------------------------------------------------------------------- embeddings
+
+
+def _features(parts: _Parts) -> Features:
+    embeddings, first = parts.embeddings, parts.first_position
+
+    def features(tokens: Tensor, at: Tensor, types: Tensor) -> Tensor:
+        if first and bool((tokens == first - 1).any()):
+            # such a model counts positions of other tokens only: later ones would move
+            raise InputError("expected a text without the padding token, got one; leave it out")
+        total = (
+            embeddings.word_embeddings.weight[tokens].double()
+            + embeddings.position_embeddings.weight[at + first].double()
+        )
+        if hasattr(embeddings, "token_type_embeddings"):
+            total = total + embeddings.token_type_embeddings.weight[types].double()
+        norm = embeddings.LayerNorm
+        return nn.functional.layer_norm(
+            total, norm.normalized_shape, norm.weight.double(), norm.bias.double(), norm.eps
+        )
+
+    return features
