@@ -17,13 +17,14 @@ from lexproof.errors import (
     LexproofError,
     MissingExtra,
     ModelError,
+    NoRule,
     RunError,
     UnknownName,
 )
 from lexproof.evidence import recheck
 from lexproof.space import Change, Space
 from lexproof.text import Text
-from lexproof.verbs import count, find, minimize, prove
+from lexproof.verbs import certified_curve, count, find, minimize, prove
 
 if TYPE_CHECKING:
     from lexproof.auditing import Audit, Settings, audit
@@ -87,6 +88,7 @@ __all__ = [
     "Minimum",
     "MissingExtra",
     "ModelError",
+    "NoRule",
     "Recipe",
     "Robust",
     "RunError",
@@ -100,6 +102,7 @@ __all__ = [
     "UnknownName",
     "audit",
     "candidates",
+    "certified_curve",
     "check",
     "count",
     "edit",

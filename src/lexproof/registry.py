@@ -201,7 +201,7 @@ _BUILT_IN: dict[str, tuple[Entry, ...]] = {
         Entry(
             "milp",
             "lexproof.certify.exact.milp:minimum_by_milp",
-            "exact for mlp: integer linear program through HiGHS, a cross-check",
+            "exact for mlp and one-layer cnn: integer linear program through HiGHS, a cross-check",
             "the ILP paper; Tjeng et al. 2019",
             "about a second",
         ),

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, Unknown
-from lexproof.asking import answer_one
+from lexproof.asking import Item, answer_one, goal_for
 from lexproof.certify.cascade import PROVERS
+from lexproof.certify.radius import CertifiedCurve, curve_of
 from lexproof.engine import Limits
 from lexproof.questions import AttackLike, Count, Find, Interval, Minimize, Prove
 from lexproof.space import Space
@@ -59,6 +60,16 @@ def prove(
     """
     question = Prove(provers=tuple(provers), max_nodes=max_nodes, limits=Limits(max_queries, time_limit))
     return answer_one(question, victim, space, label, target)
+
+
+def certified_curve(
+    victim: Victim, space: Space, label: int | None = None, *, target: int | None = None
+) -> CertifiedCurve:
+    """Lower bounds of the margin for 0 … max_swaps swaps from one sweep of bounds, and the radius they certify.
+
+    NoRule for a victim that does not show its operations.
+    """
+    return curve_of(victim, space, goal_for(victim, Item(0, space, label, target)))
 
 
 def minimize(

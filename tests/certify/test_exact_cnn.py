@@ -176,5 +176,5 @@ def test_a_limit_of_nodes_gives_the_same_bracket_each_time(nodes: int) -> None:
         one, two = (minimum(net, theta=0.0, max_swaps=6, time_limit=FOREVER, max_nodes=nodes) for _ in range(2))
         assert (one.lower, one.upper, one.nodes, one.reason) == (two.lower, two.upper, two.nodes, two.reason)
         assert one.lower <= whole.lower
-        assert one.upper is None or whole.upper is not None and one.upper >= whole.upper
+        assert one.upper is None or (whole.upper is not None and one.upper >= whole.upper)
         assert one.reason in ("", f"branch and bound took max_nodes={nodes}")

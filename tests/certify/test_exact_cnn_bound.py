@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from exact_cnn_cases import random_net, sets
+from exact_cnn_check import check_proof
 
 from lexproof.certify.exact.cnn_branching import branch
 from lexproof.certify.exact.cnn_cells import reduce
-from lexproof.certify.exact.cnn_check import check_proof
 from lexproof.certify.exact.cnn_net import WindowedNet
 from lexproof.certify.exact.cnn_rival import Rival
 from lexproof.certify.exact.cnn_solver import decide

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from exact_cnn_check import check_proof
 
 import lexproof as lp
 from lexproof.candidates import default
-from lexproof.certify.exact.cnn_check import check_proof
 from lexproof.certify.exact.cnn_solver import minimum
 from lexproof.certify.exact.cnn_words import windowed_net
 from lexproof.certify.exact.milp_maxpool import minimum_by_milp

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lexproof.bounds.backward import Check, Relaxation, interval_relaxation, linear_relaxation, unsettled_units
@@ -80,6 +82,16 @@ def certified(
             return
         yield Bound(left[0], "linear", margin)
         left = left[1:]
+
+
+def margins_of(program: Program, form: Tensor, radii: range) -> NDArray[np.float64]:
+    """For each radius the better of the interval and the linear bound of the least margin."""
+    rows, found = _rows(program, "linear"), []
+    for start in range(0, len(radii), rows):
+        part = list(radii[start : start + rows])
+        both = torch.stack([_interval(program, form, part, None), _linear(program, form, part, None)])
+        found.append(both.amax(0).detach().numpy())
+    return np.concatenate(found)
 
 
 def _rows(program: Program, method: str) -> int:

@@ -1,0 +1,61 @@
+"""The certified-radius curve of a text: what bounds alone prove, for every number of swaps, from one sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lexproof.certify.exact.offered import exact_of
+from lexproof.certify.lowering import form_of, program_of, threshold
+from lexproof.errors import NoRule
+from lexproof.goal import Goal
+from lexproof.space import Space
+from lexproof.victims.base import Victim
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedCurve:
+    """`margins[r]`: no text with at most r swaps has a smaller difference of logits between its label and a rival.
+
+    `radius` is the largest r with a margin above `threshold`, -1 if the text itself has none: no flip within it.
+    `bound` names where the margins come from: `hull` or `windows` (the root bounds of the exact solvers), or `linear`.
+    """
+
+    margins: tuple[float, ...]
+    threshold: float
+    bound: str
+
+    @property
+    def radius(self) -> int:
+        """The certified radius."""
+        proven = [margin > self.threshold for margin in self.margins]
+        return proven.index(False) - 1 if False in proven else len(proven) - 1
+
+
+def curve_of(victim: Victim, space: Space, goal: Goal) -> CertifiedCurve:
+    """The curve for 0 … max_swaps swaps; NoRule for a victim that shows no operations."""
+    try:
+        margins, bound = _of_solver(victim, space, goal)
+    except NoRule:
+        margins, bound = _of_program(victim, space, goal), "linear"
+    # a bound for more swaps also holds for fewer: what is looser than a later one is replaced by it
+    best = np.maximum.accumulate(margins[::-1])[::-1]
+    return CertifiedCurve(tuple(best.tolist()), threshold(goal), bound)
+
+
+def _of_solver(victim: Victim, space: Space, goal: Goal) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], str]:
+    from lexproof.certify.exact import cnn_solver, solver
+    from lexproof.certify.exact.additive import AdditiveNet
+
+    net = exact_of(victim, space, goal).net
+    if isinstance(net, AdditiveNet):
+        return solver.curve(net, space.max_swaps), "hull"
+    return cnn_solver.curve(net, space.max_swaps), "windows"
+
+
+def _of_program(victim: Victim, space: Space, goal: Goal) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    from lexproof.certify.curve import margins_of
+
+    program = program_of(victim, space)
+    return margins_of(program, form_of(goal, victim.classes), range(space.max_swaps + 1))
