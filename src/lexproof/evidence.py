@@ -123,5 +123,5 @@ def _derived(certificate: Certificate, victim: Victim, space: Space, goal: Goal)
         if ledger.radius == step.first - 1 or (step.first == 0 and ledger.radius == 0):
             provers = Cascade(victim, check_provers([step.method]), max_nodes=None, record=False)
             yield from provers(space, goal, ledger, step.last)
-            ledger.reason = "; ".join(part for part in (ledger.reason, *provers.missing) if part)
+            ledger.reason = provers.why(ledger.reason)
     return ledger

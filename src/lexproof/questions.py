@@ -17,7 +17,7 @@ from lexproof.answers import Bracket, Broken, Cost, Minimum, Robust, Share, Unkn
 from lexproof.attacks.base import Adaptive, Attack
 from lexproof.attacks.specs import from_spec
 from lexproof.certify.bracket import Bracketed, BracketSearch
-from lexproof.certify.cascade import PROVERS, Cascade, check_provers, settle_text
+from lexproof.certify.cascade import PROVERS, UNDECIDED, Cascade, check_provers, settle_text
 from lexproof.certify.ledger import Ledger
 from lexproof.engine import Limits, Outcome
 from lexproof.errors import EvidenceError, InputError
@@ -39,7 +39,6 @@ A = TypeVar("A", covariant=True)
 
 _NO_LIMITS = Limits()
 _TIED = "the flip found is a tie within rounding"
-_UNDECIDED = "the provers that were asked did not settle it"
 
 
 class Question(Protocol[A]):
@@ -124,7 +123,7 @@ class Prove:
                 yield from provers(space, goal, ledger, space.max_swaps)
         except Spent as spent:
             ledger.reason = spent.reason
-        ledger.reason = "; ".join(part for part in (ledger.reason, *provers.missing) if part)
+        ledger.reason = provers.why(ledger.reason)
         return ledger
 
     def flip(self, outcome: Outcome) -> IntArray | None:
@@ -143,7 +142,7 @@ class Prove:
             return Robust(radius=certificate.radius, certificate=certificate, cost=outcome.cost)
         if witness is None:
             settled = f"; proven up to {ledger.radius} swaps" if ledger.radius >= 0 else ""
-            reason = ledger.reason or (_TIED if self.flip(outcome) is not None else _UNDECIDED)
+            reason = ledger.reason or (_TIED if self.flip(outcome) is not None else UNDECIDED)
             return Unknown(reason=reason + settled, cost=outcome.cost)
         return _broken(witness, outcome.cost)
 

@@ -114,3 +114,9 @@ def test_convolutions_are_those_of_torch() -> None:
 def test_a_constant_is_repeated_for_more_rows() -> None:
     constant = Constant(torch.tensor([[1.0, 2.0]], dtype=torch.float64))
     assert constant.repeated(3).value().tolist() == [[1.0, 2.0]] * 3
+
+
+def test_constants_of_different_rows_are_not_repeated() -> None:
+    """A graph of two texts has no single value for the rows of other radii."""
+    with pytest.raises(AssertionError, match="rows with values of their own"):
+        Constant(torch.tensor([[1.0], [2.0]])).repeated(4)

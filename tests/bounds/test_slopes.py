@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from graph_cases import BUDGETS, MAKERS, ROUNDING, Maker, all_margins, case
-from swap_cases import points_of
+from graph_cases import BUDGETS, LENGTH, MAKERS, ROUNDING, Maker, Weights, all_margins, case
+from swap_cases import points_of, random_region
 
 from lexproof.bounds.backward import linear_relaxation
 from lexproof.bounds.graph import inner
@@ -71,3 +71,32 @@ def test_ascent_works_inside_inference_of_others() -> None:
         best = optimized(relaxation, graph.last, form, steps=10)
     assert not best.requires_grad
     torch.testing.assert_close(best, optimized(relaxation, graph.last, form, steps=10))
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_ascent_leaves_weights_under_training_alone(make: Maker) -> None:
+    """Their gradients are not touched, and the bound with the slopes found may be differentiated afterwards."""
+    weights = Weights(1)
+    graph, width = make(weights)
+    for tensor in weights.made:
+        tensor.requires_grad_()
+    relaxation = linear_relaxation(graph, random_region(1, length=LENGTH, width=width, budgets=(2,)))
+    best, slopes = optimized_slopes(relaxation, graph.last, all_margins(1), steps=3)
+    assert all(tensor.grad is None for tensor in weights.made)
+    assert not any(tensor.requires_grad for tensor in [best, *slopes.values()])
+    bound = relaxation.lower(graph.last, all_margins(1), slopes)
+    torch.testing.assert_close(bound.detach(), best)
+    bound.sum().backward()
+    assert any(tensor.grad is not None and tensor.grad.abs().max() > 0 for tensor in weights.made)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_ascent_on_any_value(make: Maker) -> None:
+    """Slopes of operations that come later, or that the value does not depend on, are left alone."""
+    graph, region = case(make, 2)
+    relaxation = linear_relaxation(graph, region)
+    for at in range(1, graph.last):
+        form = torch.ones(ROWS, 1, *relaxation.boxes[at].low.shape[1:], dtype=torch.float64)
+        best, slopes = optimized_slopes(relaxation, at, form, steps=3)
+        assert (best >= relaxation.lower(at, form) - ROUNDING).all()
+        assert all(number <= at for number in slopes)

@@ -31,10 +31,10 @@ def bounds_first(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     return bool(request.param)
 
 
-def cases(shape: str, count: int, **settings: int) -> list[tuple[Victim, Space, Goal]]:
+def cases(shape: str, count: int, words: int = 4, **settings: int) -> list[tuple[Victim, Space, Goal]]:
     found = []
     for seed in range(count):
-        victim, space = word_victim(shape, seed, scale=0.7), word_space(seed + 30, **{"words": 4, **settings})
+        victim, space = word_victim(shape, seed, scale=0.7), word_space(seed + 30, words=words, **settings)
         label = int(victim.predict([str(space.original)])[0])
         found.append((victim, space, Goal(label, (label + 2) % 3 if seed % 3 == 1 else None, victim.rounding)))
     return found
@@ -43,7 +43,7 @@ def cases(shape: str, count: int, **settings: int) -> list[tuple[Victim, Space, 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_radius_and_flips_are_those_of_every_text(shape: str, bounds_first: bool) -> None:
     kinds = set()
-    for victim, space, goal in cases(shape, 3 if shape in DEEP else 9, max_swaps=2 if shape in DEEP else 3):
+    for victim, space, goal in cases(shape, *((4, 3) if shape in DEEP else (7, 4)), max_swaps=2):
         exact = true_minimum(victim, space, goal)
         if room(victim, space, goal) <= 2 * victim.rounding:
             continue
@@ -110,8 +110,13 @@ def test_more_swaps_than_words(shape: str, bounds_first: bool) -> None:
     assert (answer.lower, answer.upper) == ((most.max_swaps + 1, None) if exact is None else (exact, exact))
 
 
-@pytest.mark.parametrize("provers", [PROVERS, ("interval", "linear"), ("branch-and-bound",)])
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "bilstm"])
+@pytest.mark.parametrize(
+    ("shape", "provers"),
+    [
+        *((shape, PROVERS) for shape in ("mlp", "cnn", "cnn-deep", "lstm")),
+        *(("cnn-deep", provers) for provers in (("interval", "linear"), ("branch-and-bound",))),
+    ],
+)
 def test_a_space_of_more_than_1e300_texts(shape: str, provers: tuple[str, ...]) -> None:
     """Answered in about the time allowed, with a proof or a bracket."""
     words = 60 if shape == "lstm" else 330
@@ -121,10 +126,10 @@ def test_a_space_of_more_than_1e300_texts(shape: str, provers: tuple[str, ...]) 
     victim = word_victim(shape, 0, scale=0.5, max_length=400)
     label = int(victim.predict([str(space.original)])[0])
     begun = time.perf_counter()
-    answer = lp.minimize(victim, space, label, provers=provers, time_limit=2)
+    answer = lp.minimize(victim, space, label, provers=provers, time_limit=1)
     assert time.perf_counter() - begun < 20  # the machine may be busy; what is excluded are hours
     assert answer.lower >= 0
-    proof = lp.prove(lean(victim, label, 1e4), space, label, provers=provers, time_limit=2)
+    proof = lp.prove(lean(victim, label, 1e4), space, label, provers=provers, time_limit=1)
     assert isinstance(proof, lp.Robust | lp.Unknown)
     assert isinstance(proof, lp.Robust) or proof.reason
 
@@ -210,7 +215,7 @@ def test_what_the_milp_has_no_rule_for_is_named_and_left_to_others() -> None:
 # ---------------------------------------------------------------------- numbers that are not
 
 
-@pytest.mark.parametrize("size", [1e4, 1e12, 1e30])
+@pytest.mark.parametrize("size", [1e4, 1e30])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_weights_that_overflow_never_prove_what_is_not_so(shape: str, size: float, bounds_first: bool) -> None:
     victim = word_victim(shape, 4)
@@ -218,13 +223,13 @@ def test_weights_that_overflow_never_prove_what_is_not_so(shape: str, size: floa
         for name, weight in victim.net.named_parameters():  # type: ignore[attr-defined]
             if not name.startswith("last"):
                 weight *= size
-    space = word_space(8, words=3, max_swaps=2)
+    space = Space("w1 w2 w3", [["w4"], [], ["w5", "w20"]])
     try:
         label = int(victim.predict([str(space.original)])[0])
         exact = true_minimum(victim, space, Goal(label))
     except lp.ModelError:  # the scores themselves are not numbers
         return
-    for provers in (("interval",), ("linear",), ("branch-and-bound",), PROVERS):
+    for provers in (("interval",), ("linear",), ("branch-and-bound",), PROVERS)[2 if shape in DEEP else 0 :]:
         answer = lp.prove(victim, space, label, provers=provers)
         assert not (isinstance(answer, lp.Robust) and exact is not None)
 
@@ -248,7 +253,7 @@ def test_transformers_agree_with_every_text(tmp_path: Path, bounds_first: bool) 
     kinds = set()
     for seed in range(2):
         victim = transformer_victim(tmp_path / str(seed), seed)
-        for number in range(3):
+        for number in range(2):
             space = word_space(seed * 10 + number, words=3, options=2, max_swaps=2)
             label = int(victim.predict([str(space.original)])[0])
             exact = true_minimum(victim, space, Goal(label))

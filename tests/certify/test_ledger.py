@@ -55,3 +55,13 @@ def test_the_flip_with_the_fewest_swaps_is_kept() -> None:
     assert (ledger.flip.tolist(), ledger.swaps) == ([0, 0, 1], 1)
     ledger.found(np.zeros(3, np.int32))
     assert ledger.swaps == 0
+
+
+def test_it_is_settled_by_a_proof_or_by_a_flip_right_above_one() -> None:
+    ledger = Ledger()
+    ledger.enumerated(0, 1, 0.9)
+    assert (ledger.is_settled(0), ledger.is_settled(1)) == (True, False)
+    ledger.found(np.array([1, 1], np.int32))
+    assert not ledger.is_settled(3)
+    ledger.enumerated(1, 2, 0.3)
+    assert ledger.is_settled(3)

@@ -7,6 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from lexproof.bounds.first_ops import SumOfWords
+from lexproof.bounds.graph import Graph
+from lexproof.bounds.linear_ops import Affine
+from lexproof.bounds.program import Program
+from lexproof.bounds.region import SwapRegion
 from lexproof.certify.enumeration import Sweep
 from lexproof.certify.lowering import form_of, program_of, threshold
 from lexproof.certify.pruned import Effort, PrunedBranching
@@ -167,19 +172,21 @@ class Trap(Victim):
         return check_scores(np.stack([1 - both, both], axis=1), len(inputs), 2, "trap")
 
 
-@pytest.mark.parametrize("size", [float("nan"), float("inf"), 1e308])
+@pytest.mark.parametrize("size", [float("nan"), -float("inf"), -1e308])
 def test_what_overflows_eliminates_nothing(size: float) -> None:
-    """A change that overflows at one word must not be left out when another word's swaps are ruled out."""
-    victim = word_victim("mlp", 0, classes=2)
-    space = Space("w1 w2 w3 w4", [["w5"], ["w6"], ["w7"], ["w8"]], 2)
-    program = program_of(victim, space)
-    program.region.changes[0] *= 1e-6
-    program.region.changes[0, 0, 0] = size
+    """A gain that overflows at one word must not be left out when another word's swaps are ruled out."""
+    graph = Graph()
+    total = graph.add(SumOfWords(torch.full((1,), 5.0, dtype=torch.float64), 4), 0)
+    graph.add(Affine(torch.tensor([[1.0], [-1.0]], dtype=torch.float64), torch.zeros(2, dtype=torch.float64)), total)
+    changes = torch.full((1, 4, 1, 1), -1e-6, dtype=torch.float64)
+    changes[0, 0] = size
+    places, budget = torch.arange(4)[None], torch.tensor([2])
+    region = SwapRegion(torch.zeros(1, 4, 1, dtype=torch.float64), places, changes, budget)
+    swaps = np.array([[[[word, 1]] for word in range(4)]], np.int32)
     form = torch.tensor([[1.0, -1.0]], dtype=torch.float64)
-    search = PrunedBranching(program, form, -1e3, max_points=None, max_nodes=None, leaf_points=0)
-    trap = Trap()
-    texts = Space("a b c d", [["a1"], ["b1"], ["c1"], ["d1"]], 2)
-    (outcome,) = Engine(trap).run([Task(0, texts, Goal(0), search(texts, Goal(0), 2))])
+    search = PrunedBranching(Program(graph, region, swaps), form, 0.0, max_points=None, max_nodes=None, leaf_points=0)
+    space = Space("a b c d", [["a1"], ["b1"], ["c1"], ["d1"]], 2)
+    (outcome,) = Engine(Trap()).run([Task(0, space, Goal(0), search(space, Goal(0), 2))])
     assert outcome.claim.flip is not None
     assert outcome.claim.flip.tolist() == [1, 1, 0, 0]
 

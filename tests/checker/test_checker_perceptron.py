@@ -5,6 +5,7 @@ import pytest
 from checker_cases import additive_net, damaged, least_margins, rivals, seen, sets, through_json
 
 from lexproof.certify.exact.solver import minimum
+from lexproof.checker.networks import Perceptron
 from lexproof.checker.perceptron_bound import Margin, Ranges, Region
 from lexproof.checker.perceptron_tree import check_perceptron
 from lexproof.checker.sums import TOLERANCE, greatest, least
@@ -200,3 +201,24 @@ def test_a_bound_may_miss_by_no_more_than_the_tolerance(large):
     proof = {"rivals": [{"swaps": 1, "tree": {"points": 1}}] * len(net.bias)}
     assert check(net, proof, 1, least + TOLERANCE / 2) == len(net.bias)
     assert refused(net, proof, 1, least + 2 * TOLERANCE)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-10, -1e-10, 1e-16])
+def test_a_unit_at_zero_has_a_phase(value):
+    """Where a unit is 0, neither of its phases is empty: or a tree of two empty cases would prove anything."""
+    net = Perceptron(np.array([value]), np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros((2, 1)), np.array([0.0, 9.0]))
+    tree = {"phase": 0, "off": {"empty": True}, "on": {"empty": True}}
+    with pytest.raises(EvidenceError, match="expected a region without points, got one that may have some"):
+        check_perceptron(net, 0, [1], {"rivals": [{"swaps": 1, "tree": tree}]}, 1, 0.0)
+
+
+def test_a_point_at_zero_is_in_no_way_left_out():
+    """Nor where the regions that share the point are wider on the other side."""
+    change, weight = np.array([[-3.0, 5.0], [3.0, 5.0]]), np.array([[0.0, 3.0], [0.0, 0.0]])
+    net = Perceptron(np.array([5e-10, 0.0]), change, np.array([0, 1]), weight, np.array([0.0, 9.0]))
+    empty = {"empty": True}
+    off = {"position": 0, "stays": empty, "words": [[0, {"points": 0}]]}
+    on = {"position": 1, "stays": empty, "words": [[1, {"points": 0}]]}
+    tree = {"phase": 0, "off": off, "on": on}
+    with pytest.raises(EvidenceError, match="expected a region without points, got one that may have some"):
+        check_perceptron(net, 0, [1], {"rivals": [{"swaps": 1, "tree": tree}]}, 1, 0.0)

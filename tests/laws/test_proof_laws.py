@@ -51,7 +51,7 @@ class Truth:
 
 def truths(victim: Victim, count: int, *, target: int | None = None, start: int = 0) -> list[Truth]:
     """Random spaces of at least two texts; fewer and smaller ones for victims that take long."""
-    words, number = (3, max(3, count // 4)) if takes_long(victim) else (5, count)
+    words, number = (3, max(2, count // 4)) if takes_long(victim) else (5, count)
     spaces = (space_of(seed, words=words) for seed in range(start, start + 10 * count))
     return [Truth(victim, space, target) for space in [s for s in spaces if 1 < s.size <= 500][:number]]
 

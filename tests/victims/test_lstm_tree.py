@@ -5,9 +5,12 @@ import itertools
 import pytest
 import torch
 
+from lexproof.certify.recurrent import shares_states
 from lexproof.errors import InputError
+from lexproof.space import Space
 from lexproof.victims.lstm import BiLstmNet, BiLstmSettings, LstmNet, LstmSettings
 from lexproof.victims.lstm_tree import Candidates, stratum_logits
+from small_victims import word_victim
 
 WORDS = 12
 
@@ -79,3 +82,11 @@ def test_bad_numbers_are_refused() -> None:
     many = Candidates(torch.zeros(9, dtype=torch.long), torch.arange(9), torch.ones(9, dtype=torch.long))
     with pytest.raises(InputError, match="expected fewer texts, got 9 candidates and 19 swaps; allow fewer swaps"):
         next(stratum_logits(net, many, 19))
+
+
+def test_what_cannot_be_numbered_is_not_enumerated_as_a_tree() -> None:
+    """Few texts of many swaps: 15504 with 15 of 20, but 21**15 keys."""
+    victim = word_victim("lstm", 0, max_length=20)
+    space = Space(" ".join(f"w{i}" for i in range(20)), [[f"w{i + 1}"] for i in range(20)], 15)
+    assert shares_states(victim, space, 6, may_leave_out=True)
+    assert not shares_states(victim, space, 15, may_leave_out=True)

@@ -205,3 +205,30 @@ def test_a_space_whose_swaps_change_nothing(shape: str) -> None:
     expected = inner(form[None], wide_logits(victim, space, space.points()[:1]))
     for relaxation in (f(program.graph, program.region) for f in (interval_relaxation, linear_relaxation)):
         torch.testing.assert_close(relaxation.lower(relaxation.graph.last, form[None]), expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("tight", [False, True])
+def test_bounds_are_differentiable_in_the_weights_of_the_network(shape: str, tight: bool) -> None:
+    """The gradient matches the difference of the bound along it, for all weights at once, word vectors included."""
+    victim, form = word_victim(shape, 4), margins(CLASSES, 0, [1, 2])
+    victim.net.double().requires_grad_(True)  # type: ignore[attr-defined]
+    relax = linear_relaxation if tight else interval_relaxation
+
+    def bound() -> Tensor:
+        program = program_of(victim, SHORT, 1)
+        return relax(program.graph, program.region).lower(program.graph.last, form[None]).sum()
+
+    weights = dict(victim.net.named_parameters())  # type: ignore[attr-defined]
+    found = torch.autograd.grad(bound(), list(weights.values()))
+    for name, gradient in zip(weights, found, strict=True):
+        assert torch.isfinite(gradient).all() and gradient.any(), name
+    step = 1e-6 / sum(float(gradient.square().sum()) for gradient in found) ** 0.5
+    ends = []
+    for by in (step, -2 * step):
+        with torch.no_grad():
+            for weight, gradient in zip(weights.values(), found, strict=True):
+                weight += by * gradient
+            ends.append(float(bound()))
+    slope = sum(float(gradient.square().sum()) for gradient in found)
+    assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(slope, rel=1e-3)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from lexproof.bounds.graph import Box, Graph, Node, Relaxed
+from lexproof.bounds.graph import Box, FirstOp, Graph, Node, Relaxed
 from lexproof.bounds.region import Region
 
 _CELLS = 1 << 23  # numbers that the forms of one pass may hold at the widest value
@@ -111,7 +111,7 @@ def linear_relaxation(graph: Graph, region: Region, check: Check | None = None) 
                     boxes[k] = _tightened(known, k, mask, check)
                     exact.add(k)
         boxes.append(_interval(node, boxes, region))
-        if node.inputs == (0,) and hasattr(node.op, "budgeted"):
+        if node.inputs == (0,) and isinstance(node.op, FirstOp):
             exact.add(number)
     return Relaxation(graph, region, tuple(boxes), relaxed)
 
@@ -127,9 +127,8 @@ def unsettled_units(relaxation: Relaxation) -> int:
 
 
 def _interval(node: Node, boxes: list[Box], region: Region) -> Box:
-    if node.inputs == (0,) and hasattr(node.op, "budgeted"):
-        found: Box = node.op.budgeted(region)
-        return found
+    if node.inputs == (0,) and isinstance(node.op, FirstOp):
+        return node.op.budgeted(region)
     return node.op.interval(*(boxes[k] for k in node.inputs))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -79,8 +79,9 @@ class Op(Protocol):
         ...
 
 
-class FirstOp(Op, Protocol):
-    """A linear operation on the network's input that knows its exact range over a region, quicker than by forms."""
+@runtime_checkable
+class FirstOp(Protocol):
+    """A linear operation that, on the network's input, knows its exact range over a region, quicker than by forms."""
 
     def budgeted(self, region: Region) -> Box:
         """The exact box of the output over the region."""

@@ -157,6 +157,8 @@ class Constant(LinearOp):
 
     def repeated(self, rows: int) -> Constant:
         """The same value, of one row, for so many rows."""
+        alike = len(self.given) == 1 or bool((self.given == self.given[:1]).all())
+        assert alike, "rows with values of their own cannot stand for each other"
         return Constant(self.given[:1].expand(rows, *self.given.shape[1:]))
 
     def value(self, *inputs: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lexproof.attacks.base import Attack, put_back
-from lexproof.certify.cascade import Cascade, settle_text
+from lexproof.certify.cascade import UNDECIDED, Cascade, settle_text
 from lexproof.certify.enumeration import judge
 from lexproof.certify.ledger import Ledger
 from lexproof.errors import InputError
@@ -65,14 +65,14 @@ class BracketSearch:
         if ledger.radius < 0 or not space.max_swaps:
             return
         yield from self._single_swaps(space, goal, known)
-        if ledger.flip is not None or ledger.radius < 1 or space.max_swaps == 1:
+        if ledger.flip is not None or space.max_swaps == 1:
             return
         failed = yield from self._attack(space, goal, seed, ledger)
         upto = space.max_swaps if ledger.swaps is None else ledger.swaps - 1
-        if ledger.radius < upto:
+        if 1 <= ledger.radius < upto:  # a tie at 1 swap leaves it at 0, and nothing beyond can be proven
             yield from self.provers(space, goal, ledger, upto)
-        if ledger.flip is None and ledger.radius < space.max_swaps:
-            ledger.reason = ledger.reason or failed
+        if not ledger.is_settled(upto):
+            ledger.reason = self.provers.why(ledger.reason) or failed or UNDECIDED
 
     def _attack(self, space: Space, goal: Goal, seed: Seed, ledger: Ledger) -> Search[str]:
         try:

@@ -13,14 +13,14 @@ What a prover cannot do is noted in `Cascade.missing` and left to the next: a vi
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lexproof.certify.deadline import Check, TimeUp, deadline
 from lexproof.certify.enumeration import Sweep, sweep_stratum, word_order
 from lexproof.certify.exact.offered import Exact, exact_of
 from lexproof.certify.exact.solved import Solved
@@ -36,10 +36,10 @@ from lexproof.victims.base import Victim
 if TYPE_CHECKING:
     from lexproof.bounds.program import Program
 
-Check = Callable[[], None]
-
 PROVERS = ("interval", "linear", "branch-and-bound", "enumeration")
 """Those that are tried by default, in this order."""
+
+UNDECIDED = "the provers that were asked did not settle it"
 
 _ALL = (*PROVERS, "milp")
 _SMALL = 3_000  # texts that are scored sooner than a branch and bound is set up
@@ -79,7 +79,7 @@ class Cascade:
         exact = self._exact(space, goal)
         if exact is not None:
             for method in ("branch-and-bound", "milp"):
-                if method in self.provers and ledger.radius < upto:
+                if method in self.provers and self._is_open(ledger, upto):
                     yield from self._solve(space, goal, ledger, upto, exact, method)
             yield from self._enumerate(space, goal, ledger, upto, np.inf)
         else:
@@ -97,18 +97,20 @@ class Cascade:
             enough = max(_SMALL, _TEXTS_A_PASS * passes(program))
             yield from self._enumerate(space, goal, ledger, upto, enough)
         if program is not None and self._is_open(ledger, upto):
-            check = deadline(float((yield TimeLeft())[0, 0]))
             try:
-                self._bounds(program, goal, ledger, upto, check)
-                yield from self._prune(program, space, goal, ledger, upto, enough, check)
+                self._bounds(program, goal, ledger, upto, deadline((yield TimeLeft())))
+                yield from self._prune(program, space, goal, ledger, upto, enough)
             except TimeUp:
                 ledger.reason = "time limit reached within a bound"
         yield from self._enumerate(space, goal, ledger, upto, np.inf)
 
     def _is_open(self, ledger: Ledger, upto: int) -> bool:
         """Whether more is to be settled: neither proven, nor broken at the next number of swaps, nor stuck at a tie."""
-        is_settled = ledger.swaps is not None and ledger.swaps <= ledger.radius + 1
-        return ledger.radius < upto and not is_settled and not ledger.reason.startswith(_TIE)
+        return not ledger.is_settled(upto) and not ledger.reason.startswith(_TIE)
+
+    def why(self, reason: str) -> str:
+        """Why no more is settled: what stopped the provers, and what has no rule."""
+        return "; ".join(part for part in (reason, *self.missing) if part)
 
     def _program(self, space: Space) -> Program | None:
         if not {"interval", "linear", "branch-and-bound"} & set(self.provers):
@@ -150,7 +152,6 @@ class Cascade:
 
     def _solve(self, space: Space, goal: Goal, ledger: Ledger, upto: int, exact: Exact, method: str) -> Search[None]:
         seconds = float((yield TimeLeft())[0, 0])
-        start = None if ledger.flip is None else exact.candidates(ledger.flip)
         try:
             solved = exact.solve(
                 method,
@@ -158,7 +159,6 @@ class Cascade:
                 upto,
                 time_limit=seconds,
                 max_nodes=self.max_nodes,
-                start=start,
                 record=self.record,
             )
         except NoRule as error:
@@ -180,7 +180,7 @@ class Cascade:
             ledger.reason = ""
 
     def _prune(
-        self, program: Program, space: Space, goal: Goal, ledger: Ledger, upto: int, leaf: float, check: Check
+        self, program: Program, space: Space, goal: Goal, ledger: Ledger, upto: int, leaf: float
     ) -> Search[None]:
         if "branch-and-bound" not in self.provers:
             return
@@ -195,9 +195,14 @@ class Cascade:
                 max_points=None if self.max_points is None else self.max_points - ledger.points,
                 max_nodes=self.max_nodes,
                 leaf_points=leaf,
-                check=check,
             )
-            sweep = yield from search(space, goal, k)
+            if not search.covers(space):
+                self._miss(NoRule("no bound rule where a condition on whole texts tells apart what reads alike"))
+                return
+            try:
+                sweep = yield from search(space, goal, k)
+            finally:
+                ledger.points += search.effort.points
             if sweep.flip is not None:
                 ledger.found(sweep.flip)
                 return
@@ -209,11 +214,14 @@ class Cascade:
 
     # ------------------------------------------------------------------ enumeration
 
-    def _sweep(self, space: Space, goal: Goal, order: NDArray[np.int64], swaps: int) -> Search[Sweep]:
+    def _sweep(self, space: Space, goal: Goal, order: NDArray[np.int64], ledger: Ledger) -> Search[Sweep]:
+        swaps = ledger.radius + 1
         if _is_recurrent(self.victim):
             from lexproof.certify.recurrent import shares_states, sweep_tree
 
-            if shares_states(self.victim, space, swaps):
+            # the first step enumerates; if it is the only one, what reads like fewer swaps was scored in it
+            may_leave_out = space.predicate is None and len(ledger.steps) == 1
+            if shares_states(self.victim, space, swaps, may_leave_out=may_leave_out):
                 return sweep_tree(self.victim, space, goal, swaps)  # type: ignore[arg-type]
         return sweep_stratum(space, goal, order, swaps)
 
@@ -229,7 +237,7 @@ class Cascade:
                 return
             if order is None:
                 order = yield from word_order(space, goal, self.victim.has_gradients)
-            sweep = yield from self._sweep(space, goal, order, k)
+            sweep = yield from self._sweep(space, goal, order, ledger)
             if sweep.flip is not None:
                 ledger.found(sweep.flip)
                 return
@@ -256,21 +264,6 @@ def settle_text(space: Space, goal: Goal, ledger: Ledger) -> Search[FloatArray]:
         ledger.enumerated(0, 1, sweep.margin)
     found: FloatArray = scores[0]
     return found
-
-
-class TimeUp(Exception):
-    """Raised within long work whose time is up."""
-
-
-def deadline(seconds: float) -> Check:
-    """A function that raises TimeUp once so many seconds have passed."""
-    end = time.perf_counter() + seconds
-
-    def check() -> None:
-        if time.perf_counter() > end:
-            raise TimeUp
-
-    return check
 
 
 def _tie(swaps: int) -> str:

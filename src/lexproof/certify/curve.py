@@ -45,6 +45,16 @@ def interval_margin(relaxation: Relaxation, form: Tensor) -> Tensor:
     return least
 
 
+def linear_margin(relaxation: Relaxation, form: Tensor, steps: int, enough: float, check: Check | None) -> Tensor:
+    """The margins (N, K) by the backward bound with chosen slopes, or by its own boxes if these say more.
+
+    The boxes of a linear relaxation lie within those of intervals, so it is never looser than intervals.
+    """
+    rows = form.expand(len(relaxation.boxes[-1].low), -1, -1)
+    by_lines = optimized(relaxation, relaxation.graph.last, rows, steps=steps, enough=enough, check=check)
+    return torch.maximum(by_lines, interval_margin(relaxation, form))
+
+
 def certified(
     program: Program,
     form: Tensor,
@@ -84,13 +94,15 @@ def certified(
         left = left[1:]
 
 
-def margins_of(program: Program, form: Tensor, radii: range) -> NDArray[np.float64]:
-    """For each radius the better of the interval and the linear bound of the least margin."""
-    rows, found = _rows(program, "linear"), []
+def margins_of(program: Program, form: Tensor, radii: range, method: str) -> NDArray[np.float64]:
+    """For each radius the interval bound of the least margin, or the better of it and the linear one."""
+    rows, found = _rows(program, method), []
     for start in range(0, len(radii), rows):
         part = list(radii[start : start + rows])
-        both = torch.stack([_interval(program, form, part, None), _linear(program, form, part, None)])
-        found.append(both.amax(0).detach().numpy())
+        best = _interval(program, form, part, None)
+        if method == "linear":
+            best = torch.maximum(best, _linear(program, form, part, None))
+        found.append(best.detach().numpy())
     return np.concatenate(found)
 
 
@@ -113,14 +125,11 @@ def _interval(program: Program, form: Tensor, radii: list[int], check: Check | N
 
 
 def _linear(program: Program, form: Tensor, radii: list[int], check: Check | None) -> Tensor:
-    relaxation = _relaxed(program, radii, check)
-    return relaxation.lower(relaxation.graph.last, form.expand(len(radii), -1, -1)).amin(1)
+    return linear_margin(_relaxed(program, radii, check), form, 0, float("inf"), check).amin(1)
 
 
 def _ascended(program: Program, form: Tensor, radius: int, theta: float, steps: int, check: Check | None) -> float:
-    relaxation = _relaxed(program, [radius], check)
-    best = optimized(relaxation, relaxation.graph.last, form[None], steps=steps, enough=theta, check=check)
-    return float(best.min())
+    return float(linear_margin(_relaxed(program, [radius], check), form, steps, theta, check).min())
 
 
 def _relaxed(program: Program, radii: list[int], check: Check | None) -> Relaxation:

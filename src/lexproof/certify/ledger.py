@@ -20,6 +20,7 @@ class Ledger:
     steps: list[Step] = field(default_factory=list)
     flip: IntArray | None = None
     reason: str = ""
+    points: int = 0  # texts that were scored for the proof, also where that settled nothing
 
     @property
     def radius(self) -> int:
@@ -27,18 +28,18 @@ class Ledger:
         return self.steps[-1].last if self.steps else -1
 
     @property
-    def points(self) -> int:
-        """Texts that were scored for the proof."""
-        return sum(step.points for step in self.steps)
-
-    @property
     def swaps(self) -> int | None:
         """The number of swaps of the flip."""
         return None if self.flip is None else int(np.count_nonzero(self.flip))
 
+    def is_settled(self, upto: int) -> bool:
+        """Whether all texts with up to so many swaps are proven, or the flip has the fewest swaps that a flip can."""
+        return self.radius >= upto or (self.swaps is not None and self.swaps <= self.radius + 1)
+
     def enumerated(self, swaps: int, points: int, margin: float) -> None:
         """All texts with exactly so many swaps, one more than the radius, were scored."""
         assert swaps == self.radius + 1
+        self.points += points
         last = self.steps[-1] if self.steps else None
         if last is not None and last.method == "enumeration":
             self.steps[-1] = Step(

@@ -10,6 +10,9 @@ Guarantee: if the search ends without a flip or a tie, every text of the space w
 Proof: take a text of a node's region that differs from F.  If it contains an eliminated candidate it is proven.  Else
 let c_i be its first survivor: it is F + c_i, which is scored, or lies in the region of that child.  Induction over k.
 No text is scored twice.  Small subtrees are expanded without a bound: scoring them is cheaper.
+
+Swaps that change no token are no candidates: a text with them reads like one without.  Where a condition on whole texts
+may still tell the two apart, the guarantee needs that there are no such swaps (`covers`).
 """
 
 from __future__ import annotations
@@ -22,12 +25,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lexproof.bounds.backward import Check, linear_relaxation
+from lexproof.bounds.backward import linear_relaxation
 from lexproof.bounds.program import Program
 from lexproof.bounds.region import SwapRegion
+from lexproof.certify.deadline import Check, deadline
 from lexproof.certify.enumeration import Sweep, judge
 from lexproof.goal import Goal
-from lexproof.points import BoolArray, Fresh, IntArray, Swaps
+from lexproof.points import BoolArray, Fresh, IntArray, Swaps, TimeLeft
 from lexproof.search import Search
 from lexproof.space import Space
 
@@ -68,7 +72,6 @@ class PrunedBranching:
         max_points: int | None,
         max_nodes: int | None,
         leaf_points: float,
-        check: Check | None = None,
     ) -> None:
         self.program, self.form, self.theta = program, form, theta
         self.max_points, self.max_nodes, self.leaf_points = max_points, max_nodes, leaf_points
@@ -76,18 +79,24 @@ class PrunedBranching:
         self.slots: Index = np.flatnonzero(slots[:, 1] > 0)
         self.word, self.choice = slots[:, 0], slots[:, 1]
         self.depth = program.swaps.shape[2]
-        self.check = check
         self.effort = Effort()
 
+    def covers(self, space: Space) -> bool:
+        """Whether all that is a flip in the space is one among the texts of the program."""
+        return space.predicate is None or len(self.slots) == space.sizes.sum()
+
     def __call__(self, space: Space, goal: Goal, budget: int) -> Search[Sweep]:
-        """Whether a text with 1 … budget swaps is a flip; `effort.stopped` is not empty if that was not settled."""
+        """Whether a text with 1 … budget swaps is a flip; `effort.stopped` is not empty if that was not settled.
+
+        Raises TimeUp within a bound.
+        """
         stack = _Stack([_Node((), self.slots, budget)] if len(self.slots) and budget else [])
         least, tied = float("inf"), False
         while node := stack.pop():
             is_small = self._is_small(node)
             if not is_small and self._are_spent("max_nodes", self.effort.nodes + 1, self.max_nodes, budget):
                 break
-            batch = self._batch(stack, node) if is_small else self._bounded(stack, node)
+            batch = self._batch(stack, node) if is_small else self._bounded(stack, node, deadline((yield TimeLeft())))
             for request, opened in self._requests(space, batch):
                 if self._are_spent("max_points", self.effort.points + len(request), self.max_points, budget):
                     return Sweep(least, None, tied)
@@ -108,7 +117,7 @@ class PrunedBranching:
         """Small nodes from the top of the stack, to be scored without a bound."""
         return [first, *stack.like(self._is_small, _SMALL_NODES - 1)]
 
-    def _bounded(self, stack: _Stack, first: _Node) -> list[_Node]:
+    def _bounded(self, stack: _Stack, first: _Node, check: Check) -> list[_Node]:
         """The survivors of large nodes from the top of the stack."""
         room = max(1, _CELLS // max(1, self.program.region.changes[0].numel()))
         if self.max_nodes is not None:
@@ -118,7 +127,7 @@ class PrunedBranching:
         kept = []
         for budget in sorted({node.budget for node in nodes}):
             group = [node for node in nodes if node.budget == budget]
-            kept += self._survivors(group, budget)
+            kept += self._survivors(group, budget, check)
         return kept
 
     def _is_small(self, node: _Node) -> bool:
@@ -126,9 +135,9 @@ class PrunedBranching:
 
     # ------------------------------------------------------------------ bounds
 
-    def _survivors(self, nodes: list[_Node], budget: int) -> list[_Node]:
+    def _survivors(self, nodes: list[_Node], budget: int, check: Check) -> list[_Node]:
         """The nodes with the candidates that are not eliminated, the most harmful first; none for what is proven."""
-        base, gains = self._additive(nodes, budget)  # (N, K), (N, K, P, J)
+        base, gains = self._additive(nodes, budget, check)  # (N, K), (N, K, P, J)
         gains = np.where(np.isnan(gains), -np.inf, gains)  # an overflow: it must not be sorted behind all numbers
         best = np.minimum(gains.min(3), 0.0)
         order = np.sort(best, axis=2)
@@ -149,7 +158,9 @@ class PrunedBranching:
                 kept.append(replace(node, free=left[order_]))
         return kept
 
-    def _additive(self, nodes: list[_Node], budget: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _additive(
+        self, nodes: list[_Node], budget: int, check: Check
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         whole = self.program.region
         count, (places, depth, width) = len(nodes), whole.changes.shape[1:]
         open_ = np.zeros((count, places * depth), np.bool_)
@@ -163,7 +174,7 @@ class PrunedBranching:
         region = SwapRegion(
             original, whole.places.expand(count, -1), changes, torch.full((count,), budget, dtype=torch.long)
         )
-        relaxation = linear_relaxation(self.program.graph.repeated(count), region, self.check)
+        relaxation = linear_relaxation(self.program.graph.repeated(count), region, check)
         given, constant = relaxation.pull(relaxation.graph.last, self.form.expand(count, -1, -1))
         base, gains = region.additive(given)
         return (base + constant).detach().numpy(), gains.detach().numpy()

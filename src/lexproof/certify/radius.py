@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +14,16 @@ from lexproof.goal import Goal
 from lexproof.space import Space
 from lexproof.victims.base import Victim
 
+_MOST_PASSES = 50_000  # units that a linear bound tightens one by one: about a minute
+
 
 @dataclass(frozen=True, slots=True)
 class CertifiedCurve:
     """`margins[r]`: no text with at most r swaps has a smaller difference of logits between its label and a rival.
 
     `radius` is the largest r with a margin above `threshold`, -1 if the text itself has none: no flip within it.
-    `bound` names where the margins come from: `hull` or `windows` (the root bounds of the exact solvers), or `linear`.
+    `bound` names where the margins come from: `hull` or `windows` (the root bounds of the exact solvers), `linear`, or
+    `interval` for a network so large that linear bounds of all its units would take minutes.
     """
 
     margins: tuple[float, ...]
@@ -29,7 +33,7 @@ class CertifiedCurve:
     @property
     def radius(self) -> int:
         """The certified radius."""
-        proven = [margin > self.threshold for margin in self.margins]
+        proven = [math.isfinite(margin) and margin > self.threshold for margin in self.margins]
         return proven.index(False) - 1 if False in proven else len(proven) - 1
 
 
@@ -38,7 +42,7 @@ def curve_of(victim: Victim, space: Space, goal: Goal) -> CertifiedCurve:
     try:
         margins, bound = _of_solver(victim, space, goal)
     except NoRule:
-        margins, bound = _of_program(victim, space, goal), "linear"
+        margins, bound = _of_program(victim, space, goal)
     # a bound for more swaps also holds for fewer: what is looser than a later one is replaced by it
     best = np.maximum.accumulate(margins[::-1])[::-1]
     return CertifiedCurve(tuple(best.tolist()), threshold(goal), bound)
@@ -54,8 +58,9 @@ def _of_solver(victim: Victim, space: Space, goal: Goal) -> tuple[np.ndarray[tup
     return cnn_solver.curve(net, space.max_swaps), "windows"
 
 
-def _of_program(victim: Victim, space: Space, goal: Goal) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    from lexproof.certify.curve import margins_of
+def _of_program(victim: Victim, space: Space, goal: Goal) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], str]:
+    from lexproof.certify.curve import margins_of, passes
 
     program = program_of(victim, space)
-    return margins_of(program, form_of(goal, victim.classes), range(space.max_swaps + 1))
+    method = "linear" if passes(program) <= _MOST_PASSES else "interval"
+    return margins_of(program, form_of(goal, victim.classes), range(space.max_swaps + 1), method), method

@@ -1,7 +1,7 @@
 """Enumeration for recurrent networks: texts that begin alike share their states.
 
-Guarantee: as `enumeration.sweep_stratum`.  Swaps that change no token are left out: to the network such a text is one
-with fewer swaps, and those have been settled before.
+Guarantee: as `enumeration.sweep_stratum`, but for swaps that change no token.  These are left out: to the network such
+a text is one with fewer swaps.  So those must have been scored before, and nothing but tokens may tell texts apart.
 """
 
 from __future__ import annotations
@@ -16,19 +16,24 @@ from lexproof.points import Charge, IntArray
 from lexproof.search import Search
 from lexproof.space import Space
 from lexproof.victims.lstm import BiLstm, Lstm
-from lexproof.victims.lstm_tree import Candidates, stratum_logits
+from lexproof.victims.lstm_tree import Candidates, has_keys, stratum_logits
 from lexproof.victims.word_candidates import TokenCandidates, token_candidates
 
 _FEWEST, _MOST, _MOST_STATES = 2_000, 2_000_000, 50_000
 
 
-def shares_states(victim: object, space: Space, swaps: int) -> bool:
-    """Whether the texts with so many swaps are worth enumerating as a tree, and its states fit into memory."""
+def shares_states(victim: object, space: Space, swaps: int, *, may_leave_out: bool) -> bool:
+    """Whether the texts with so many swaps are worth enumerating as a tree, and its states fit into memory.
+
+    `may_leave_out`: whether swaps that change no token may be left out; if not, there must be none.
+    """
     if not isinstance(victim, Lstm | BiLstm) or swaps < 2 or space.stratum(swaps - 1) > _MOST_STATES:
         return False
     try:
-        token_candidates(victim.bind(space))
+        found = token_candidates(victim.bind(space))
     except NoRule:
+        return False
+    if not has_keys(len(found), swaps) or not (may_leave_out or len(found) == space.sizes.sum()):
         return False
     return _FEWEST <= space.stratum(swaps) <= _MOST
 

@@ -101,9 +101,9 @@ class _Walk:
         # the rest of a set cannot take more than this, wherever its other member stands
         most = least(bound[free], position[free], budget - 2)
         kept = []
-        for d in free[start + bound[free] + most <= limit].tolist():
+        for d in free[~(start + bound[free] + most > limit)].tolist():  # what is not a number proves nothing
             other = free[position[free] != position[d]]
-            if start + bound[d] + least(bound[other], position[other], budget - 2) <= limit:
+            if not start + bound[d] + least(bound[other], position[other], budget - 2) > limit:
                 kept.append(d)
         return np.array(kept, np.int64)
 

@@ -30,7 +30,7 @@ from lexproof.checker.tokens import Index
 from lexproof.errors import EvidenceError
 from lexproof.points import FloatArray
 
-_STEEP = 1e6  # no slope is larger, so that nothing overflows
+_STEEP = 1e4  # no slope is larger, so that nothing is lost to rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,12 @@ class Ranges:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no point of the region can have its phases."""
+        """Whether no point of the region can have its phases.
+
+        By more than rounding: a point at which the unit is 0 must not be taken for empty on both sides.
+        """
         phase = self.region.phase
-        is_wrong = ((phase > 0) & (self.high < TOLERANCE)) | ((phase < 0) & (self.low > -TOLERANCE))
+        is_wrong = ((phase > 0) & (self.high < -TOLERANCE)) | ((phase < 0) & (self.low > TOLERANCE))
         return bool(is_wrong.any())
 
     def bound(self, margin: Margin, multipliers: Any) -> Additive:

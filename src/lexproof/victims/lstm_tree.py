@@ -40,6 +40,11 @@ class Scored(NamedTuple):
     logits: Tensor  # (B, classes)
 
 
+def has_keys(candidates: int, swaps: int) -> bool:
+    """Whether `stratum_logits` can number the texts with so many swaps."""
+    return bool((candidates + 1) ** swaps <= _MOST_KEYS)
+
+
 def stratum_logits(net: LstmNet | BiLstmNet, text: Candidates, swaps: int) -> Iterator[Scored]:
     """All texts with exactly so many swaps (at least 1), in parts; some parts are empty, so that a caller may stop.
 
@@ -48,7 +53,7 @@ def stratum_logits(net: LstmNet | BiLstmNet, text: Candidates, swaps: int) -> It
     if swaps < 1:
         raise InputError(f"expected at least 1 swap, got {swaps}")
     base = len(text.at) + 1
-    if base**swaps > _MOST_KEYS:
+    if not has_keys(len(text.at), swaps):
         raise InputError(f"expected fewer texts, got {len(text.at)} candidates and {swaps} swaps; allow fewer swaps")
     if isinstance(net, LstmNet):
         for part in _walk(net, net.lstm, net.last.weight, text, swaps, is_ahead=True):

@@ -122,10 +122,13 @@ class UnitBound(Bound):
         surfaces = [surface(self.space, point, self._encoder.mask)[0] for point in points]
         return list(surfaces) if premise is None else [(premise, text) for text in surfaces]
 
-    def _assemble(self, points: IntArray) -> list[Row]:
+    def whole(self, points: IntArray) -> list[list[int]]:
+        """The ids of each point's text by itself, before it is cut and framed; for a local space without deletions."""
         columns = [self._column(u, points) for u in range(len(self._units))]
-        texts = (list(chain.from_iterable(runs)) for runs in zip(*columns, strict=True))
-        return [self._encoder.assemble([*self._premise, ids]) for ids in texts]
+        return [list(chain.from_iterable(runs)) for runs in zip(*columns, strict=True)]
+
+    def _assemble(self, points: IntArray) -> list[Row]:
+        return [self._encoder.assemble([*self._premise, ids]) for ids in self.whole(points)]
 
     def _column(self, u: int, points: IntArray) -> list[tuple[int, ...]]:
         """Ids of unit u at each point.  The choice MASKED = -1 indexes the last word of a list: the mask."""

@@ -21,7 +21,7 @@ from lexproof.bounds.layer_norm import add_layer_norm
 from lexproof.bounds.linear_ops import Add, Affine, Take
 from lexproof.bounds.relu import Relu
 from lexproof.bounds.softmax import Softmax
-from lexproof.errors import InputError, NoRule
+from lexproof.errors import NoRule
 
 Features = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Token ids, positions and segment types, broadcast to (...), to the network's input there: (..., hidden)."""
@@ -182,7 +182,7 @@ def _features(parts: _Parts) -> Features:
     def features(tokens: Tensor, at: Tensor, types: Tensor) -> Tensor:
         if first and bool((tokens == first - 1).any()):
             # such a model counts positions of other tokens only: later ones would move
-            raise InputError("expected a text without the padding token, got one; leave it out")
+            raise NoRule("no bound rule for the padding token in a text of this model")
         total = (
             embeddings.word_embeddings.weight[tokens].double()
             + embeddings.position_embeddings.weight[at + first].double()

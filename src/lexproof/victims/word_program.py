@@ -1,4 +1,7 @@
-"""Word models as programs for the bound engine: words become what they contribute to the first layer, in float64."""
+"""Word models as programs for the bound engine: words become what they contribute to the first layer, in float64.
+
+Bounds are differentiable in the weights of a network whose weights ask for it; those of a victim do not.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def word_program(net: WordNet, texts: Sequence[TokenCandidates], budget: int) ->
     """The program of texts with the same number of tokens."""
     ids = torch.from_numpy(np.stack([text.ids for text in texts]))
     slots = slots_of(texts)
-    table = net.embedding.weight.detach()
+    table = net.embedding.weight
     vectors, tokens = table[ids].double(), torch.from_numpy(slots.tokens)
     places = torch.from_numpy(slots.places)
     lowered = _lowered(net, vectors, places[torch.from_numpy(slots.swaps[..., 1].any(2))])
@@ -65,13 +68,13 @@ def _lowered(net: WordNet, vectors: Tensor, places: Tensor) -> Lowered:
 
 def _wide(layer: torch.nn.Linear | torch.nn.Conv1d) -> tuple[Tensor, Tensor]:
     assert layer.bias is not None
-    return layer.weight.detach().double(), layer.bias.detach().double()
+    return layer.weight.double(), layer.bias.double()
 
 
 def _mlp(net: MlpNet, length: int) -> Lowered:
-    first = net.first.detach().double()  # (places, dim, hidden)
+    first = net.first.double()  # (places, dim, hidden)
     graph = Graph()
-    hidden = graph.add(SumOfWords(net.bias.detach().double(), length), 0)
+    hidden = graph.add(SumOfWords(net.bias.double(), length), 0)
     graph.add(Affine(*_wide(net.last)), graph.add(Relu(), hidden))
 
     def features(words: Tensor, at: Tensor) -> Tensor:

@@ -41,7 +41,6 @@ class Exact:
         *,
         time_limit: float,
         max_nodes: int | None,
-        start: tuple[int, ...] | None,
         record: bool = True,
     ) -> Solved:
         """The smallest number of swaps with a margin of at most theta, by `branch-and-bound` or `milp`."""
@@ -57,7 +56,6 @@ class Exact:
             "theta": theta,
             "max_swaps": max_swaps,
             "max_nodes": max_nodes,
-            "start": start,
             "record": record,
         }
         if isinstance(self.net, AdditiveNet):
@@ -71,10 +69,6 @@ class Exact:
         point[self.word[made]] = self.choice[made]
         return point
 
-    def candidates(self, point: IntArray) -> tuple[int, ...]:
-        """The candidates of a point; swaps that change no token that is read are left out."""
-        return tuple(np.flatnonzero(point[self.word] == self.choice).tolist())
-
 
 def exact_of(victim: Victim, space: Space, goal: Goal) -> Exact:
     """The network of a victim that has an exact solver, for a goal; NoRule if there is none."""
@@ -82,7 +76,7 @@ def exact_of(victim: Victim, space: Space, goal: Goal) -> Exact:
         return _mlp(victim, space, goal)
     if victim.kind == "cnn":
         return _cnn(victim, space, goal)
-    raise NoRule(f"no exact solver for a {victim.kind!r} victim; bounds and enumeration still work")
+    raise NoRule(f"no exact solver for a {victim.kind!r} victim; enumeration still works")
 
 
 def _heads(weight: NDArray[np.float64], bias: NDArray[np.float64], goal: Goal) -> tuple[NDArray[np.float64], ...]:

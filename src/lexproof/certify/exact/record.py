@@ -24,7 +24,7 @@ F empty, all candidates free, b = r_k and no phases.  It claims margin_k > theta
     {"phase": h, "off": node, "on": node}
         The region with hidden_h <= 0, and with hidden_h >= 0.
     {"empty": true}
-        Leaf: some unit in phase +1 has high < 0, or one in phase -1 has low > 0, so the region has no points.
+        Leaf: some unit in phase +1 has high < -1e-9, or one in phase -1 has low > 1e-9, so the region has no points.
 
 A checker sums in another order, so it should let a bound miss theta by the rounding of its own sums (1e-9 is ample for
 weights and hidden values up to 1e3).

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from lexproof.certify.exact.additive import Floats, Ints, Rival
 from lexproof.certify.exact.region import Columns, Region
 
+_EMPTY = 2e-9  # by which a phase must be out of reach: a unit that rounding puts on either side of 0 has both
 _SOFT = 0.002  # share of a unit's range within which its two maxima share the subgradient
 
 
@@ -79,7 +80,7 @@ class HullBound:
         self.low, self.high = self._ranges()
         is_both = (self.low < 0) & (self.high > 0)
         is_on = (self.low >= 0) | (phase > 0)
-        self.is_empty = bool(((phase > 0) & (self.high < 0) | (phase < 0) & (self.low > 0)).any())
+        self.is_empty = bool(((phase > 0) & (self.high < -_EMPTY) | (phase < 0) & (self.low > _EMPTY)).any())
         self.bent = np.flatnonzero(is_both & (phase == 0) & (weight < 0))
         self.sloped = np.flatnonzero(is_both & ((phase != 0) | (weight > 0)))
         self._settle(np.flatnonzero(is_on & ~(is_both & (phase > 0))))
