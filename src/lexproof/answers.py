@@ -195,7 +195,8 @@ class Bracket(Answer):
 class Share(Answer):
     """The share of points that flip lies in [low, high] with probability at least `confidence`.
 
-    `method` is `exact` (then low = value = high), `hoeffding` or `clopper-pearson`; `n` points were scored.
+    `method` is `exact` (then low = value = high), `hoeffding` or `clopper-pearson`; `n` points were scored, or in an
+    audit proven not to flip.
     """
 
     kind: ClassVar[str] = "share"

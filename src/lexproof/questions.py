@@ -179,25 +179,17 @@ class Minimize:
         ledger = outcome.claim.ledger
         certificate = certify(victim, space, outcome.goal, ledger)
         lower = ledger.radius + 1
-        if witness is None:
-            return Bracket(
-                lower=lower,
-                upper=None,
-                witness=None,
-                changed=(),
-                witness_predicted=None,
-                certificate=certificate,
-                reason=ledger.reason or ("" if self.flip(outcome) is None else _TIED),
-                cost=outcome.cost,
-            )
-        upper = len(witness.changed)
         evidence: dict[str, Any] = {
-            "witness": witness.text,
-            "changed": witness.changed,
-            "witness_predicted": witness.predicted,
+            "witness": None if witness is None else witness.text,
+            "changed": () if witness is None else witness.changed,
+            "witness_predicted": None if witness is None else witness.predicted,
             "certificate": certificate,
             "cost": outcome.cost,
         }
+        if witness is None:
+            reason = ledger.reason or ("" if self.flip(outcome) is None else _TIED)
+            return Bracket(lower=lower, upper=None, reason=reason, **evidence)
+        upper = len(witness.changed)
         if upper < lower:
             raise EvidenceError(_contradicted(witness, ledger.radius))
         if upper == lower:

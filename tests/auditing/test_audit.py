@@ -15,6 +15,7 @@ from lexproof.auditing.summary import share_of, summarize
 from lexproof.errors import InputError, ModelError, RunError
 from lexproof.points import FloatArray
 from lexproof.text import Text
+from small_victims import lean, word_victim
 from toys import Additive, brute_minimum
 
 WORDS = ["plain", "odd", "warm", "cold", "slow", "quick", "film", "plot", "cast", "score"]
@@ -354,6 +355,16 @@ def test_the_curve_shows_the_first_swap_when_all_is_proven() -> None:
     for record in swapped:  # proven, so counted: no sample and no interval
         assert (record["share"]["method"], record["share"]["value"]) == ("exact", 0.0)
         assert record["queries"] <= int(record["points"]) + 2 * record["words"]
+
+
+def test_a_proven_space_that_is_too_large_to_count_has_no_share() -> None:
+    """Its size has more digits than Python writes, and takes minutes to find."""
+    n = 6000
+    victim = lean(word_victim("mlp-mean", 0, scale=0.3, max_length=n), 0, 1e4)
+    text, settings = " ".join(["w1"] * n), lp.Settings(max_share=1.0)
+    result = lp.audit(victim, [text], [0], candidates=lambda text: [["w2", "w3", "w4"]] * n, settings=settings)
+    (record,) = result.records
+    assert (record["answer"], record["lower"], record["share"]) == ("robust", n + 1, None)
 
 
 def test_bad_input() -> None:

@@ -140,6 +140,8 @@ def test_evidence_of_other_methods() -> None:
     evidence = dict(row(record(**changes), LABELS).evidence)
     assert evidence["Proof"].startswith("No flip with at most 1 swap, by linear: every margin of logits exceeds 0.12.")
     assert evidence["Share that flips"].endswith("150 of 5,000 texts, counted completely.")
+    changes["share"] |= {"value": 0.0, "flips": 0}  # nothing is counted where a proof says so
+    assert dict(row(record(**changes), LABELS).evidence)["Share that flips"].endswith(": none of 5,000 texts flips.")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,9 @@ from lexproof.space import Change, Space
 from lexproof.statistics.share import Tally
 from lexproof.victims.base import Victim
 
+MOST_COUNTED_SWAPS = 300
+"""Beyond this the size of a space takes long to find, and is a number that nobody reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -63,8 +66,9 @@ class Examine:
         known = yield from self._minimize.search(victim, space, goal)
         if known.spent or known.radius < 0 or not self.settings.draws:
             return known, None
-        if known.is_proven(space) and space.predicate is None:
-            return known, Tally(0, space.size, exact=True)  # no text flips
+        if known.is_proven(space) and space.predicate is None:  # no text flips
+            is_counted = space.max_swaps <= MOST_COUNTED_SWAPS
+            return known, Tally(0, space.size, exact=True) if is_counted else None
         try:
             return known, (yield from self._count.search(victim, space, goal))
         except Spent as spent:

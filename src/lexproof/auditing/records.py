@@ -7,11 +7,10 @@ from typing import Any
 
 from lexproof.answers import Minimum
 from lexproof.asking import Answered
-from lexproof.auditing.question import Finding
+from lexproof.auditing.question import MOST_COUNTED_SWAPS, Finding
 from lexproof.space import Space
 
 _MOST_BREAKERS = 1000  # listed a text; a record should not outgrow its text
-_MOST_COUNTED_SWAPS = 300  # beyond this the size of the space is a number nobody reads
 
 Record = dict[str, Any]
 
@@ -54,7 +53,7 @@ def record_of(answered: Answered[Finding], seed: int) -> Record:
 
 def size_of(space: Space) -> str | None:
     """The exact number of points as decimal digits; None where the number is too long to be of use."""
-    return str(space.size) if space.max_swaps <= _MOST_COUNTED_SWAPS else None
+    return str(space.size) if space.max_swaps <= MOST_COUNTED_SWAPS else None
 
 
 def _finding(finding: Finding, space: Space) -> Record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,10 @@ def check_command(file: Path, model: str, labels: str | None, label_only: bool, 
         for done, (number, record) in enumerate(lines, 1):
             checked = _unread(record) if isinstance(record, str) else check(record, victim, max_points=max_points)
             found.append(checked.status)
-            (_emit if as_json else _print)(number, record, checked)
+            if as_json:
+                _emit(number, record, checked)
+            else:
+                _print(number, record, checked, victim.labels)
             if step is not None:
                 step(done)
     _sum_up(found)
@@ -98,13 +101,15 @@ def _emit(number: int, record: dict[str, Any] | str, checked: Checked) -> None:
     emit({"line": number, "text": _surface(record, checked), **names, **checked.to_json()})
 
 
-def _print(number: int, record: dict[str, Any] | str, checked: Checked) -> None:
+def _print(number: int, record: dict[str, Any] | str, checked: Checked, labels: Sequence[str]) -> None:
     console, text = paper(), _surface(record, checked)
     shown = "" if text is None else f": {text}"
     console.print(Styled(f"line {number}{shown}"), soft_wrap=True)
     said = f"  {checked.status}"
-    if checked.holds:
-        said += f": no text with up to {checked.radius} swaps is a flip"
+    if checked.holds and isinstance(record, dict):
+        target = record["target"]
+        flip = f"a flip from {labels[record['label']]}" + ("" if target is None else f" to {labels[target]}")
+        said += f": no text with up to {checked.radius} swaps is {flip}"
     detail = "; ".join(f"{step.method} of {step.first} to {step.last}: {step.how}" for step in checked.steps)
     tail = f" ({checked.reason})" if checked.reason else f" ({detail})"
     console.print(Styled(said, style=_STYLES[checked.status]).append(tail, style="not bold"), soft_wrap=True)

@@ -112,8 +112,9 @@ def _share(share: Mapping[str, Any] | None) -> str:
         return ""
     within = f"of the texts with at most {plural(share['radius'], 'swap')}"
     scored = f"{count(share['flips'])} of {plural(share['n'], 'text')}"
-    if share["method"] == "exact":
-        return f"{share_value(share)} {within}: {scored}, counted completely."
+    if share["method"] == "exact":  # none: counted, or proven
+        known = f"{scored}, counted completely" if share["flips"] else f"none of {plural(share['n'], 'text')} flips"
+        return f"{share_value(share)} {within}: {known}."
     bounds = f"{interval(share['low'], share['high'])} with confidence {confidence(share['confidence'])}"
     return f"{share_value(share)} {within}: {scored} drawn; {bounds} ({visible(share['method'])})."
 
