@@ -1,6 +1,7 @@
 """Convolutional word models as windowed nets: the same scores, and certificates that no attack contradicts."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,7 +146,7 @@ def test_no_attack_contradicts_a_certificate_on_own_reviews() -> None:
 
 
 @pytest.mark.data
-def test_no_attack_contradicts_a_certificate_on_movie_reviews() -> None:
-    broken, robust = check_texts(list(read("mr", split="test").texts[:20]), 100)
+def test_no_attack_contradicts_a_certificate_on_movie_reviews(data_folder: Path) -> None:
+    broken, robust = check_texts(list(read(data_folder / "mr", split="test").texts[:20]), 100)
     assert broken + robust == 20
     assert broken > 10
