@@ -212,6 +212,8 @@ def test_takeaways() -> None:
     closed = copy.deepcopy(given)
     closed["minimum"]["mean_lower"] = 2.1
     assert "known, 2.1 swaps are needed" in takeaways(closed)[1]
+    settled = takeaways({**given, "certified": given["aua"]})[0]
+    assert settled.endswith("with all allowed swaps its accuracy on these texts is exactly 40%.")
 
 
 def test_facts_and_byline() -> None:

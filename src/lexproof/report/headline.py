@@ -58,8 +58,10 @@ def _accuracy(summary: Mapping[str, Any]) -> str:
     if not clean or not clean["n"] or not attacked or not certified:
         return ""
     right = f"{count(clean['k'])} of {plural(clean['n'], 'text')} right"
-    between = f"between {percent(certified['value'])} (proven) and {percent(attacked['value'])} (not broken)"
-    return f"Without swaps it gets {right}; with all allowed swaps its accuracy on these texts is {between}."
+    where = f"between {percent(certified['value'])} (proven) and {percent(attacked['value'])} (not broken)"
+    if certified["k"] == attacked["k"]:  # every text is settled
+        where = f"exactly {percent(attacked['value'])}"
+    return f"Without swaps it gets {right}; with all allowed swaps its accuracy on these texts is {where}."
 
 
 def _minimum(summary: Mapping[str, Any]) -> str:
