@@ -220,6 +220,17 @@ def test_pretrained_words_fill_up_the_vocabulary() -> None:
     assert victim.training["pretrained"]
 
 
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_frozen_vectors_stay_as_they_start(is_frozen: bool) -> None:
+    victim = train(
+        "cnn", ["good film", "well known"] * 4, [1, 0] * 4, vectors=(WORDS, MATRIX), epochs=2, freeze_vectors=is_frozen
+    )
+    rows = [victim.vocabulary.id(word) for word in WORDS]
+    assert np.array_equal(victim.net.embedding.weight[rows].numpy(), MATRIX) == is_frozen
+    assert victim.training["freeze_vectors"] == is_frozen
+    assert not victim.net.embedding.weight.requires_grad
+
+
 def test_vector_files(tmp_path: Path) -> None:
     np.savez(tmp_path / "v.npz", words=np.array(WORDS), vectors=MATRIX.astype(np.float16))
     lines = "".join(f"{word} {a} {b}\n" for word, (a, b) in zip(WORDS, MATRIX.tolist(), strict=True))
@@ -317,6 +328,7 @@ def test_vectors_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (("cnn", ["a", "b"], [0, 1]), {"label_names": "ab"}, r"expected label names as a list, got the string 'ab'"),
         (("cnn", ["a", "b"], [0, 1]), {"weight_decay": -1}, r"expected weight_decay >= 0, got -1"),
         (("cnn", ["a", "b"], [0, 1]), {"vocabulary_size": 0}, r"expected vocabulary_size > 0, got 0"),
+        (("cnn", ["a", "b"], [0, 1]), {"freeze_vectors": 1}, r"expected freeze_vectors to be true or false, got 1"),
         (("cnn", ["a", "b"], [0, 1]), {"unknown_rate": 1}, r"expected unknown_rate in \[0, 1\), got 1"),
         (("cnn", ["a", "b"], [0, 1]), {"filters": 0}, r"expected filters to be a whole number of at least 1, got 0"),
         (

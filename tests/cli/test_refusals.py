@@ -18,6 +18,7 @@ REFUSED = {
     "a model in a file": (["train", "cnn", "--data", "texts.csv", "--out", "texts.csv"], "texts.csv"),
     "widths": ([*TRAIN, "widths=x"], "expected --set widths=NUMBER,NUMBER,… (whole numbers), got 'x'"),
     "whole number": ([*TRAIN, "filters=1.5"], "expected --set filters=NUMBER (a whole number), got '1.5'"),
+    "truth": ([*TRAIN, "freeze_vectors=yes"], "expected --set freeze_vectors=true or false, got 'yes'"),
     "tuple for a number": ([*TRAIN, "filters=1,2"], "expected --set filters=NUMBER (a whole number), got '1,2'"),
     "number": ([*TRAIN, "dropout=much"], "expected --set dropout=NUMBER, got 'much'"),
     "not a number": ([*TRAIN, "dropout=nan"], "expected --set dropout=NUMBER, got 'nan'"),

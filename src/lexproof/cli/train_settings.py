@@ -44,12 +44,20 @@ def _value(name: str, text: str, wanted: Any) -> Any:
         return _whole(text, f"{name}=NUMBER (a whole number)", text)
     if wanted is float:
         return _number(name, text)
+    if wanted is bool:
+        return _truth(name, text)
     if get_origin(wanted) is tuple:
         parts = [part for part in text.split(",") if part]
         return tuple(_whole(part, f"{name}=NUMBER,NUMBER,… (whole numbers)", text) for part in parts)
     if get_origin(wanted) is Literal and text not in get_args(wanted):
         raise InputError(f"expected --set {name}={' or '.join(get_args(wanted))}, got {text!r}")
     return text
+
+
+def _truth(name: str, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise InputError(f"expected --set {name}=true or false, got {text!r}")
+    return text == "true"
 
 
 def _whole(part: str, expected: str, text: str) -> int:

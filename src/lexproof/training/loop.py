@@ -79,12 +79,26 @@ def check_numbers(recipe: Any) -> None:
             raise InputError(f"expected {field.name} to be a number, got {value!r}")
 
 
-def fit(net: nn.Module, task: Task, recipe: Recipe, *, seed: int, progress: Progress | None = None) -> dict[str, Any]:
-    """Train a module in place and leave it in evaluation mode with its best weights; returns what to record."""
+def fit(
+    net: nn.Module,
+    task: Task,
+    recipe: Recipe,
+    *,
+    seed: int,
+    progress: Progress | None = None,
+    frozen: nn.Module | None = None,
+) -> dict[str, Any]:
+    """Train a module in place and leave it in evaluation mode with its best weights; returns what to record.
+
+    `frozen` is a part of it that keeps the weights it has.
+    """
     with torch.random.fork_rng(devices=[]):  # dropout draws from the global generator, which is then put back
         torch.manual_seed(seed)
+        net.requires_grad_(True)
+        if frozen is not None:
+            frozen.requires_grad_(False)
         try:
-            return _fit(net.requires_grad_(True), task, recipe, np.random.default_rng(seed), progress)
+            return _fit(net, task, recipe, np.random.default_rng(seed), progress)
         finally:
             net.eval().requires_grad_(False)
 
@@ -92,9 +106,8 @@ def fit(net: nn.Module, task: Task, recipe: Recipe, *, seed: int, progress: Prog
 def _fit(
     net: nn.Module, task: Task, recipe: Recipe, rng: np.random.Generator, progress: Progress | None
 ) -> dict[str, Any]:
-    optimizer = torch.optim.Adam(
-        net.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
-    )
+    trained = [weight for weight in net.parameters() if weight.requires_grad]
+    optimizer = torch.optim.Adam(trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
     history: list[dict[str, float]] = []
     best, best_weights = 0, net.state_dict()
     for epoch in range(1, recipe.epochs + 1):

@@ -29,10 +29,12 @@ class WordRecipe(Recipe):
 
     `vocabulary_size` most frequent tokens are known, filled up with the first words of the pretrained vectors if there
     is room.  `unknown_rate` of the training tokens are read as `<unk>`, so that the model learns to do without a word.
+    `freeze_vectors` keeps the word vectors as they start, given or random: only the layers above them are trained.
     """
 
     vocabulary_size: int = 30_000
     unknown_rate: float = 0.02
+    freeze_vectors: bool = False
 
     def __post_init__(self) -> None:
         Recipe.__post_init__(self)
@@ -40,6 +42,8 @@ class WordRecipe(Recipe):
             raise InputError(f"expected vocabulary_size > 0, got {self.vocabulary_size!r}")
         if not 0 <= self.unknown_rate < 1:
             raise InputError(f"expected unknown_rate in [0, 1), got {self.unknown_rate!r}")
+        if type(self.freeze_vectors) is not bool:
+            raise InputError(f"expected freeze_vectors to be true or false, got {self.freeze_vectors!r}")
 
 
 _SMALL = 0.1  # scale of random word vectors: large ones drown what is learned in the noise of rare words
@@ -85,7 +89,8 @@ def train_words(
             matrix = vectors_for(vocabulary, *given, np.random.default_rng(seed))
             start.net.embedding.weight.copy_(torch.from_numpy(matrix))
     task = _Classify(start, texts, gold, valid, recipe)
-    record = fit(start.net, task, recipe, seed=seed, progress=progress)
+    frozen = start.net.embedding if recipe.freeze_vectors else None
+    record = fit(start.net, task, recipe, seed=seed, progress=progress, frozen=frozen)
     record |= {"seed": seed, "texts": len(texts), "pretrained": given is not None}
     return victim_type(vocabulary, labels, settings=settings, weights=start.net.state_dict(), training=record)
 
