@@ -12,9 +12,9 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "lexproof"
 LAYERS = [
     {"errors", "marks", "text", "points", "strata", "space", "goal", "answers", "search", "registry", "resources"},
     {"candidates", "victims", "bounds", "data"},
-    {"attacks", "certify", "radius", "statistics", "training"},
+    {"attacks", "certify", "statistics", "training"},
     {"asking", "engine", "running", "evidence", "questions", "verbs", "constraints", "recipes", "edits"}
-    | {"certificates", "checker", "explaining"},
+    | {"certificates", "checker", "safe_radius", "explaining"},
     {"auditing", "defenses"},
     {"report", "benchmark"},
     {"cli", "web", "__main__"},

@@ -1,4 +1,4 @@
-"""The four verbs on one space: find, prove, minimize, count.
+"""The verbs on one space, find, prove, minimize, count, and on words in embedding space, radius.
 
     answer = prove(victim, space, label)
 
@@ -7,7 +7,7 @@ They check every answer's evidence before they return it (`lexproof.questions`, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, Unknown
 from lexproof.asking import Item, answer_one, goal_for
@@ -15,8 +15,13 @@ from lexproof.certify.cascade import PROVERS
 from lexproof.certify.radius import CertifiedCurve, curve_of
 from lexproof.engine import Limits
 from lexproof.questions import AttackLike, Count, Find, Interval, Minimize, Prove
+from lexproof.safe_radius.answer import RadiusBracket
+from lexproof.safe_radius.index_sets import check_words, index_sets
+from lexproof.safe_radius.question import Asked, Settings, norm_of
+from lexproof.safe_radius.question import radii as brackets_of
 from lexproof.space import Space
 from lexproof.statistics.intervals import hoeffding_samples
+from lexproof.text import Input, Text
 from lexproof.victims.base import Victim
 
 
@@ -122,3 +127,68 @@ def count(
     n = hoeffding_samples(half_width, confidence) if samples is None else samples
     question = Count(samples=n, confidence=confidence, interval=interval, seed=seed, limits=Limits(None, time_limit))
     return answer_one(question, victim, space, label, target)
+
+
+def radius(
+    victim: Victim,
+    text: Input | Text,
+    words: Sequence[int],
+    *,
+    norm: float | str = 2,
+    uppers: Sequence[str] = ("descent", "words"),
+    tolerance: float = 0.01,
+    seed: int = 0,
+    time_limit: float | None = None,
+    neighbors: int | None = None,
+) -> RadiusBracket:
+    """How far these words of a text may move together in embedding space before the predicted class changes.
+
+    `norm` is 1, 2 or inf.  The bracket `lower <= MSR <= upper` is a proof from below; from above the nearest point that
+    the `uppers` found: `descent` in the ball, `words` of the vocabulary (one open word), `mcts` (several).
+    NoRule for a victim without word vectors, such as a black box.
+    """
+    settings = Settings(
+        norm=norm_of(norm),
+        uppers=tuple(uppers),
+        tolerance=tolerance,
+        seed=seed,
+        time_limit=time_limit,
+        neighbors=neighbors,
+    )
+    given = _text(text)
+    (bracket,) = next(iter(brackets_of(victim, [Asked(given, [check_words(given, words)])], settings)))
+    return bracket
+
+
+def radii(
+    victim: Victim,
+    texts: Iterable[Input | Text],
+    sets: str = "each",
+    *,
+    norm: float | str = 2,
+    uppers: Sequence[str] = ("descent", "words"),
+    tolerance: float = 0.01,
+    seed: int = 0,
+    time_limit: float | None = None,
+    neighbors: int | None = None,
+) -> Iterator[list[RadiusBracket]]:
+    """For each text the brackets of many index sets: `each` word, all `pairs`, or `KxCOUNT` sets drawn by the seed.
+
+    Texts are bounded in batches; `time_limit` is in seconds a text, what is proven by then is kept.
+    """
+    settings = Settings(
+        norm=norm_of(norm),
+        uppers=tuple(uppers),
+        tolerance=tolerance,
+        seed=seed,
+        time_limit=time_limit,
+        neighbors=neighbors,
+    )
+    asked = [Asked(given, index_sets(given, sets, seed)) for given in map(_text, texts)]
+    return brackets_of(victim, asked, settings)
+
+
+def _text(given: Input | Text) -> Text:
+    if isinstance(given, Text):
+        return given
+    return Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])

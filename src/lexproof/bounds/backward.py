@@ -12,16 +12,16 @@ same backward bound of each unit: so the budget of swaps reaches every neuron, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from lexproof.bounds.graph import Box, FirstOp, Graph, Node, Relaxed
+from lexproof.bounds.graph import Box, FirstOp, Graph, Node, Pulled, Relaxed
 from lexproof.bounds.region import Region
 
-_CELLS = 1 << 23  # numbers that the forms of one pass may hold at the widest value
+_CELLS = 1 << 18  # numbers that the forms of one pass may hold at the widest value: more would leave the caches
 
 Check = Callable[[], None]
 
@@ -40,19 +40,25 @@ class Relaxation:
 
     def pull(self, at: int, form: Tensor, slopes: Slopes | None = None) -> tuple[Tensor, Tensor]:
         """A form of the input and a constant that together are at most <form, value of node `at`>."""
-        given = form.new_zeros(*form.shape[:2], *self.boxes[0].low.shape[1:])
         if at == 0:
-            return given + form, form.new_zeros(form.shape[:2])
-        forms: dict[int, Tensor] = {at: form}
-        constant = form.new_zeros(form.shape[:2])
-        for number in range(at, 0, -1):
+            return form, form.new_zeros(form.shape[:2])
+        return self._descended({at: form}, form.new_zeros(form.shape[:2]), slopes)
+
+    def _descended(self, forms: dict[int, Tensor], constant: Tensor, slopes: Slopes | None) -> tuple[Tensor, Tensor]:
+        """Forms of some values, by node, and a constant, pulled down to the input together."""
+        given = constant.new_zeros(*constant.shape, *self.boxes[0].low.shape[1:])
+        own_sums: set[int] = set()  # values whose forms were made here and are held by nothing else
+        for number in range(max(forms, default=0), 0, -1):
             if number not in forms:
                 continue
             node, own = self.graph.nodes[number - 1], forms.pop(number)
-            into = getattr(node.op, "pull_into", None)
+            into, onto = getattr(node.op, "pull_into", None), getattr(node.op, "pull_onto", None)
             inputs = node.inputs
             if into is not None and inputs[0] == 0:  # a small part of a wide input: added where it belongs
                 pulled, inputs = into(own, given), inputs[1:]
+            elif onto is not None:  # a product that is added to a sum as it is made
+                pulled = onto(own, [forms.pop(k, None) if k in own_sums else None for k in inputs])
+                own_sums.update(inputs)
             else:
                 pulled = self._relaxed(number, node, slopes).pull(own)
             constant = constant + pulled.constant
@@ -72,9 +78,38 @@ class Relaxation:
         return self.relaxed[number]
 
     def lower(self, at: int, form: Tensor, slopes: Slopes | None = None) -> Tensor:
-        """A lower bound of <form, value of node `at`> over the region: (N, S)."""
-        given, constant = self.pull(at, form, slopes)
-        return self.region.minimum(given) + constant
+        """A lower bound of <form, value of node `at`> over the region: (N, S); -inf where it is not a number."""
+        return self._least(*self.pull(at, form, slopes))
+
+    def below(self, forms: dict[int, Tensor], constant: Tensor) -> Tensor:
+        """A lower bound of the sum of forms of several values, by node (not of the input), and a constant: (N, S)."""
+        return self._least(*self._descended(forms, constant, None))
+
+    def _least(self, given: Tensor, constant: Tensor) -> Tensor:
+        bound = self.region.minimum(given) + constant
+        return torch.where(bound.isfinite(), bound, -torch.inf)  # an overflow proves nothing
+
+    def units(self, at: int, units: Tensor, signs: Tensor) -> Tensor:
+        """Lower bounds of sign * unit for single units (N, U) of the value of node `at`, counted along all its axes.
+
+        An operation with `pull_units` (see `SumOfSlots`) pulls such forms without a multiplication.
+        """
+        node = self.graph.nodes[at - 1] if at else None
+        pull_units = getattr(node.op, "pull_units", None) if node is not None else None
+        if node is None or pull_units is None:
+            shape = self.boxes[at].low.shape
+            form = self.boxes[at].low.new_zeros(*units.shape, shape[1:].numel())
+            form = form.scatter(2, units[:, :, None], signs[:, :, None])
+            return self.lower(at, form.reshape(*units.shape, *shape[1:]))
+        assert len({0, *node.inputs}) > len(node.inputs), "units are pulled into distinct values, not the input"
+        pulled: Pulled = pull_units(units, signs)
+        return self.below(dict(zip(node.inputs, pulled.forms, strict=True)), pulled.constant)
+
+    def ends(self, at: int, units: Tensor) -> Box:
+        """Bounds of single units on both sides: (N, U) each."""
+        ones = torch.ones_like(units, dtype=self.boxes[at].low.dtype)
+        low, high = self.units(at, torch.cat([units, units], 1), torch.cat([ones, -ones], 1)).tensor_split(2, 1)
+        return Box(low, -high)
 
     def default_slopes(self, forms: int) -> dict[int, Tensor]:
         """The default parameters of every operation that has some, a copy for each of so many forms."""
@@ -94,21 +129,24 @@ def interval_relaxation(graph: Graph, region: Region) -> Relaxation:
     return Relaxation(graph, region, tuple(boxes))
 
 
-def linear_relaxation(graph: Graph, region: Region, check: Check | None = None) -> Relaxation:
+def linear_relaxation(
+    graph: Graph, region: Region, check: Check | None = None, known: Sequence[Box] = ()
+) -> Relaxation:
     """Boxes of what enters a nonlinear operation by the backward bound, where an interval leaves it unsettled.
 
-    `check` is called between passes; what it raises, such as that time is up, ends the work.
+    `check` is called between passes; what it raises, such as that time is up, ends the work.  `known` are boxes of the
+    input and of the first operations, found before: they are taken as they are.
     """
-    boxes = [Box(*region.box())]
+    boxes = list(known) or [Box(*region.box())]
     relaxed: dict[int, Relaxed] = {}  # what was relaxed once stays valid when a box is tightened further
-    exact = {0}  # values whose boxes cannot be tightened, or have been
-    for number, node in enumerate(graph.nodes, 1):
+    exact = set(range(len(boxes)))  # values whose boxes cannot be tightened, or have been
+    for number, node in enumerate(graph.nodes[len(boxes) - 1 :], len(boxes)):
         if not node.op.is_linear:
-            known = Relaxation(graph, region, tuple(boxes), relaxed)
+            so_far = Relaxation(graph, region, tuple(boxes), relaxed)
             masks = node.op.unsettled(*(boxes[k] for k in node.inputs))
             for k, mask in zip(node.inputs, masks, strict=True):
                 if k not in exact and bool(mask.any()):
-                    boxes[k] = _tightened(known, k, mask, check)
+                    boxes[k] = _tightened(so_far, k, mask, check)
                     exact.add(k)
         boxes.append(_interval(node, boxes, region))
         if node.inputs == (0,) and isinstance(node.op, FirstOp):
@@ -133,25 +171,27 @@ def _interval(node: Node, boxes: list[Box], region: Region) -> Box:
 
 
 def _tightened(known: Relaxation, at: int, mask: Tensor, check: Check | None) -> Box:
-    """The box of a value, by backward bounds of the units that are unsettled in some row."""
+    """The box of a value, by backward bounds of the units that are unsettled, in each row its own.
+
+    Rows with fewer of them than others have some settled ones bounded, too.
+    """
     box = known.boxes[at]
     shape = box.low.shape
-    low, high = box.low.flatten(1).clone(), box.high.flatten(1).clone()
-    units = mask.flatten(1).any(0).nonzero()[:, 0]
-    for part in torch.split(units, _forms_at_once(known, shape)):
+    low, high = box.low.flatten(1), box.high.flatten(1)
+    open_ = mask.flatten(1)
+    most = int(open_.sum(1).max())
+    units = open_.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]
+    for part in torch.split(units, _units_at_once(known, shape), 1):
         if check is not None:
             check()
-        form = low.new_zeros(1, len(part), low.shape[1])
-        form[0, torch.arange(len(part)), part] = 1.0
-        form = form.expand(shape[0], -1, -1).reshape(shape[0], len(part), *shape[1:])
-        low = low.index_copy(1, part, known.lower(at, form))
-        high = high.index_copy(1, part, -known.lower(at, -form))
+        found = known.ends(at, part)
+        low, high = low.scatter(1, part, found.low), high.scatter(1, part, found.high)
     return box.meet(Box(low.reshape(shape), high.reshape(shape)))
 
 
-def _forms_at_once(known: Relaxation, shape: torch.Size) -> int:
+def _units_at_once(known: Relaxation, shape: torch.Size) -> int:
     widest = max(box.low[0].numel() for box in known.boxes)
-    return max(1, _CELLS // (shape[0] * widest))
+    return max(1, _CELLS // (2 * shape[0] * widest))
 
 
 def margins(classes: int, label: int, rivals: Iterator[int] | list[int]) -> Tensor:

@@ -15,9 +15,10 @@ however it was found; where |delta| = r it is attained, hence exact.
 
 The t is found from below: take those coordinates as stopped that t |a_i| brings to their room, solve
     sum of room_i^2 over the stopped + t^2 (sum of a_i^2 over the others) = r^2
-for the next t, and repeat until no further coordinate is stopped.  With t so small that |delta| <= r the left side is
-|delta|^2 at t and at least that beyond it; so the next t is not smaller, |delta| <= r still, and what is stopped stays
-so: at most one round a coordinate, mostly two or three.  At the end the left side is |delta|^2 itself.
+for the next t, and repeat.  With t so small that |delta| <= r the left side is |delta|^2 at t and at least that beyond
+it; so the next t is not smaller, |delta| <= r still, and what is stopped stays so.  When no further coordinate is
+stopped the left side is |delta|^2: after at most one round a coordinate, mostly after two or three.  As the dual bound
+is flat at its maximum, it is exact in float64 long before |delta| is r to the last bit.
 """
 
 from __future__ import annotations
@@ -65,40 +66,30 @@ class BallRegion:
     def farthest(self) -> Tensor:
         """The distance from each center to the farthest corner of its box: a ball of this radius is all of it."""
         room = torch.maximum(self.center - self.low, self.high - self.center).flatten(1)
-        return torch.linalg.vector_norm(room, ord=self.norm, dim=1)
+        far: Tensor = torch.linalg.vector_norm(room, ord=self.norm, dim=1)
+        return far
 
     def _gain(self, form: Tensor) -> Tensor:
         """How far <form, x> falls below its value at the center: (N, S, D) to (N, S).
 
-        Without the box the radius times the dual norm; only the forms that the box stops need more.
+        Without the box it is the radius times the dual norm; only the forms that the box stops need more.
         """
-        gain = self.radius[:, None] * torch.linalg.vector_norm(form, ord=_DUAL[self.norm], dim=2)
-        with torch.no_grad():
-            row, which = self._stopped(form).nonzero(as_tuple=True)
+        # the step goes against the form: down to `low` where the form is positive
+        least, most = (self.center - self.high).flatten(1)[:, None], (self.center - self.low).flatten(1)[:, None]
+        radius = self.radius[:, None, None]
+        free, fill = (_free_l2, _filled) if self.norm == 2.0 else (_free_l1, _packed)
+        gain, stopped = free(form, least, most, radius)
+        row, which = stopped.nonzero(as_tuple=True)
         if not len(row):
             return gain
+        if 2 * len(row) > stopped.numel():  # most of them: quicker than to pick them out
+            return torch.where(stopped, _along(form, *fill(form.detach(), least, most, radius)), gain)
         own = form[row, which]
-        with torch.no_grad():
-            below, above = (self.center - self.low).flatten(1)[row], (self.high - self.center).flatten(1)[row]
-            room = torch.where(own > 0, below, above)
-            fill = _filled if self.norm == 2.0 else _packed
-            length, spare = fill(own.abs(), room, self.radius[row, None])
-        return gain.index_put((row, which), (own.abs() * length).sum(1) + spare)
-
-    def _stopped(self, form: Tensor) -> Tensor:
-        """Whether the step of each form without a box would leave the box: (N, S)."""
-        radius = self.radius[:, None, None]
-        below, above = (self.center - self.low).flatten(1)[:, None], (self.high - self.center).flatten(1)[:, None]
-        if self.norm == 2.0:
-            norm = torch.linalg.vector_norm(form, dim=2, keepdim=True)
-            step = form * (radius / torch.where(norm > 0, norm, 1.0))
-            return ((step > below) | (step < -above)).any(2)
-        at = form.abs().argmax(2, keepdim=True)  # one coordinate takes all
-        room = torch.where(form.gather(2, at) > 0, _at(below, at), _at(above, at))
-        return (room < radius).squeeze(2)
+        ends = (end[row, 0] for end in (least, most, radius))
+        return gain.index_put((row, which), _along(own, *fill(own.detach(), *ends)))
 
 
-_DUAL = {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}
+_EXACT = 1e-12  # share of the squared radius that may be left
 
 
 def _dot(form: Tensor, point: Tensor) -> Tensor:
@@ -106,32 +97,50 @@ def _dot(form: Tensor, point: Tensor) -> Tensor:
     return torch.bmm(form, point[:, :, None]).squeeze(2)
 
 
-def _at(room: Tensor, at: Tensor) -> Tensor:
-    return room.expand(-1, at.shape[1], -1).gather(2, at)
+def _along(form: Tensor, step: Tensor, spare: Tensor) -> Tensor:
+    return (form * step).sum(-1) + spare
 
 
-def _filled(size: Tensor, room: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
-    """Water-filling of rows (M, D): min(t size, room), and what the dual bound adds to the gain, 0 up to rounding."""
-    level = radius / torch.linalg.vector_norm(size, dim=1, keepdim=True)
-    stopped = level * size > room
-    for _ in range(size.shape[1] + 1):
-        left = (radius.square() - torch.where(stopped, room, 0.0).square().sum(1, keepdim=True)).clamp(min=0)
-        free = torch.where(stopped, 0.0, size).square().sum(1, keepdim=True)
-        found = torch.where(free > 0, (left / torch.where(free > 0, free, 1.0)).sqrt(), math.inf)
-        level = torch.maximum(level, found)  # as it is but for rounding
-        full = stopped | ((size > 0) & (level * size > room))
-        if bool((full == stopped).all()):
+def _free_l2(form: Tensor, least: Tensor, most: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
+    """The gain of the step radius * form / |form|, and whether it leaves the box: (N, S) each."""
+    norm = torch.linalg.vector_norm(form, dim=2)
+    with torch.no_grad():
+        step = form * (radius / torch.where(norm > 0, norm, 1.0)[:, :, None])
+        stopped = (step.clamp(least, most) != step).any(2)
+    return radius[:, :, 0] * norm, stopped
+
+
+def _free_l1(form: Tensor, least: Tensor, most: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
+    """The gain of a step of a largest coordinate alone, and whether it leaves the box: (N, S) each."""
+    at = form.detach().abs().argmax(2, keepdim=True)
+    largest = form.gather(2, at)
+    room = torch.where(largest > 0, most.expand_as(form).gather(2, at), -least.expand_as(form).gather(2, at))
+    return (radius * largest.abs()).squeeze(2), (room < radius).squeeze(2)
+
+
+def _filled(form: Tensor, least: Tensor, most: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
+    """Water-filling (..., D): the step between `least` and `most`, and what the dual bound adds to the gain."""
+    square = radius.square()
+    norm = torch.linalg.vector_norm(form, dim=-1, keepdim=True)
+    level = radius / torch.where(norm > 0, norm, 1.0)
+    for _ in range(form.shape[-1] + 1):
+        wanted = form * level
+        step = wanted.clamp(least, most)
+        left = square - torch.linalg.vector_norm(step, dim=-1, keepdim=True).square()
+        moving = torch.where(step == wanted, wanted, 0.0)
+        free = torch.linalg.vector_norm(moving, dim=-1, keepdim=True).square()
+        is_open = (left > _EXACT * square) & (free > 0)
+        if not bool(is_open.any()):
             break
-        stopped = full
-    length = torch.where(stopped, room, torch.where(size > 0, level, 0.0) * size)
-    spare = (radius.square() - length.square().sum(1, keepdim=True)) / (2 * level)
-    return length, spare.squeeze(1)
+        level = torch.where(is_open, level * (1 + left / torch.where(is_open, free, 1.0)).sqrt(), level)
+    spare = torch.where(free > 0, left / (2 * level), 0.0)  # none is free: the corner, which no point of the box beats
+    return step, spare.squeeze(-1)
 
 
-def _packed(size: Tensor, room: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
-    """Lengths (M, D) that use up `radius` on the largest sizes first."""
-    order = size.argsort(1, descending=True)
-    rooms = room.gather(1, order)
-    used = torch.cumsum(rooms, 1) - rooms
-    length = torch.zeros_like(size).scatter(1, order, torch.minimum((radius - used).clamp(min=0), rooms))
-    return length, torch.zeros_like(size[:, 0])
+def _packed(form: Tensor, least: Tensor, most: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
+    """The step (..., D) that uses up the radius on the largest coefficients first."""
+    order = form.abs().argsort(dim=-1, descending=True)
+    room = torch.where(form > 0, most, -least).gather(-1, order)
+    used = torch.cumsum(room, -1) - room
+    length = torch.zeros_like(form).scatter(-1, order, torch.minimum((radius - used).clamp(min=0), room))
+    return form.sign() * length, torch.zeros_like(form[..., 0])

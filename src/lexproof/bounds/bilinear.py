@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lexproof.bounds.graph import Box, Pulled
+from lexproof.bounds.graph import Box, Pulled, inner
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +94,23 @@ class _Planes:
 
     def pull(self, form: Tensor) -> Pulled:
         """The form through the planes below where it is positive, above where it is negative."""
-        x, p = self.left.center[:, None], self.left.radius[:, None]
-        y, q = self.right.center[:, None], self.right.radius[:, None]
-        to_left, to_right = form @ y.mT, x.mT @ form
-        constant = -(form * (x @ y) + form.abs() * (p @ q)).flatten(2).sum(2)
+        x, p = self.left.center, self.left.radius
+        y, q = self.right.center, self.right.radius
+        to_left, to_right = times_rows(form, y.mT), times_rows(form.mT, x).mT
+        constant = -inner(form, x @ y) - inner(form.abs(), p @ q)
         if self.below is not None and self.above is not None:
             up, down = self.below * form.clamp(min=0), self.above * form.clamp(max=0)
-            more_left, more_right = (up + down) @ q.mT, p.mT @ (up - down)
-            constant = constant - (more_left * x).flatten(2).sum(2) - (more_right * y).flatten(2).sum(2)
+            more_left, more_right = times_rows(up + down, q.mT), times_rows((up - down).mT, p).mT
+            constant = constant - inner(more_left, x) - inner(more_right, y)
             to_left, to_right = to_left + more_left, to_right + more_right
         return Pulled((to_left, self.op.turned(to_right)), constant)
+
+
+def times_rows(form: Tensor, matrix: Tensor) -> Tensor:
+    """All forms of a row times its matrices: (N, S, ..., I, J) with (N, ..., J, K) gives (N, S, ..., I, K).
+
+    One product for all forms: a broadcast one would copy the matrices for each.
+    """
+    side_by_side = form.movedim(1, -3).flatten(-3, -2)
+    product = side_by_side @ matrix
+    return product.reshape(*product.shape[:-2], form.shape[1], form.shape[-2], product.shape[-1]).movedim(-3, 1)

@@ -18,6 +18,9 @@ through both ends is the least concave function above f, better than any other l
 t* <= t <= u are those that no other line beats everywhere: t is free.  By default it is the middle of the box, or t* if
 that is larger: the area below the line is its height in the middle times the width, least there.
 
+A *strip* has one slope k for both sides: f(x) - k x is least and largest at the ends or where f'(x) = k, that is at
+x = +-artanh(sqrt(1 - k)): the largest of its values at these places, moved into the box, is exact for every k.
+
 Rounding: slopes times widths stay below 3, and heights are sums of such terms, so a line may miss the curve by a few
 units of 1e-16; 1e-14 is a safe margin.
 """
@@ -33,12 +36,21 @@ from lexproof.bounds.graph import Box, Lines
 
 _NEWTON_STEPS = 2
 _SATURATED = 20.0  # tanh is 1 in float64 from 19.1 on
+_BELOW_ONE = 1 - 2.0**-53
 _NARROW = 1e-4  # in narrower boxes a secant's slope may be mostly rounding; the derivative in the middle serves as well
 
 
 class _Line(NamedTuple):
     slope: Tensor
     height: Tensor  # at 0
+
+
+class Strip(NamedTuple):
+    """|curve(x) - slope x - height| <= error inside a box."""
+
+    slope: Tensor
+    height: Tensor
+    error: Tensor
 
 
 class Tanh:
@@ -70,6 +82,10 @@ class Tanh:
         below, above = _lines(low, high, slopes)
         return Lines((below.slope,), -below.height, (above.slope,), above.height)
 
+    def strip(self, box: Box) -> Strip:
+        """Two parallel lines that the curve lies between."""
+        return _strip(*box)
+
 
 class Sigmoid:
     """1 / (1 + exp(-x)) = 1/2 + tanh(x / 2) / 2."""
@@ -100,6 +116,11 @@ class Sigmoid:
         below, above = _lines(low / 2, high / 2, slopes)
         return Lines((below.slope / 4,), (1 - below.height) / 2, (above.slope / 4,), (1 + above.height) / 2)
 
+    def strip(self, box: Box) -> Strip:
+        """Two parallel lines that the curve lies between: half of those of tanh at x / 2, raised by 1/2."""
+        slope, height, error = _strip(box.low / 2, box.high / 2)
+        return Strip(slope / 4, (1 + height) / 2, error / 2)
+
 
 def _lines(low: Tensor, high: Tensor, slopes: Tensor | None) -> tuple[_Line, _Line]:
     """The line below tanh, with its height negated, and the line above: both sides in one computation."""
@@ -126,10 +147,24 @@ def _above(low: Tensor, high: Tensor, share: Tensor | None) -> _Line:
 
 def _chord(low: Tensor, high: Tensor) -> _Line:
     start, end = low.tanh(), high.tanh()
-    is_narrow = high - low < _NARROW
-    secant = (end - start) / torch.where(is_narrow, 1.0, high - low)
-    slope = torch.minimum(torch.where(is_narrow, _derivative(low / 2 + high / 2), secant), _derivative(high))
+    slope = torch.minimum(_secant(low, high), _derivative(high))
     return _Line(slope, torch.maximum(start - slope * low, end - slope * high))
+
+
+def _secant(low: Tensor, high: Tensor) -> Tensor:
+    is_narrow = high - low < _NARROW
+    secant = (high.tanh() - low.tanh()) / torch.where(is_narrow, 1.0, high - low)
+    return torch.where(is_narrow, _derivative(low / 2 + high / 2), secant)
+
+
+def _strip(low: Tensor, high: Tensor) -> Strip:
+    """The secant's slope, which is best where the curve bends one way, and the exact range of what it leaves."""
+    slope = _secant(low, high).clamp(0, 1)
+    turn = torch.atanh((1 - slope).sqrt().clamp(max=_BELOW_ONE))
+    places = torch.stack([low, high, turn.clamp(low, high), (-turn).clamp(low, high)])
+    left = places.tanh() - slope * places
+    least, most = left.amin(0), left.amax(0)
+    return Strip(slope, least / 2 + most / 2, most / 2 - least / 2)
 
 
 def _derivative(at: Tensor) -> Tensor:

@@ -58,7 +58,7 @@ class CellState:
         keep, add = (None, None) if slopes is None else slopes.tensor_split((2,), -3)
         kept, added = _gated(forget, cell, None, keep), _gated(into, new, Tanh(), add)
         below, above = (
-            _Plane((new.slopes[0], old.slopes[0], new.slopes[1], old.slopes[1]), old.height + new.height)
+            Plane((new.slopes[0], old.slopes[0], new.slopes[1], old.slopes[1]), old.height + new.height)
             for old, new in zip(kept, added, strict=True)
         )
         return UnitPlanes(below, above)
@@ -91,7 +91,9 @@ class HiddenState:
         return UnitPlanes(*_gated(boxes[0], boxes[1], Tanh(), slopes))
 
 
-class _Plane(NamedTuple):
+class Plane(NamedTuple):
+    """A plane of each unit (N, U)."""
+
     slopes: tuple[Tensor, ...]  # one for each number the unit reads
     height: Tensor
 
@@ -103,15 +105,15 @@ class UnitPlanes:
     A positive coefficient of a form takes the plane below, a negative one the plane above.
     """
 
-    below: _Plane
-    above: _Plane
+    below: Plane
+    above: Plane
 
     def pull(self, form: Tensor) -> Pulled:
         """The form through the planes."""
         up, down = form.clamp(min=0), form.clamp(max=0)
         has_own = self.below.height.ndim == form.ndim
         below, above = (
-            _Plane(tuple(slope[:, None] for slope in plane.slopes), plane.height[:, None]) if not has_own else plane
+            Plane(tuple(slope[:, None] for slope in plane.slopes), plane.height[:, None]) if not has_own else plane
             for plane in (self.below, self.above)
         )
         parts = [torch.addcmul(up * low, down, high) for low, high in zip(below.slopes, above.slopes, strict=True)]
@@ -133,7 +135,7 @@ def _slopes(gate: Box, other: Box, curve: Tanh | None) -> Tensor:
     return torch.stack([part for part in parts if part is not None], 1)
 
 
-def _gated(gate: Box, other: Box, curve: Tanh | None, slopes: Tensor | None) -> tuple[_Plane, _Plane]:
+def _gated(gate: Box, other: Box, curve: Tanh | None, slopes: Tensor | None) -> tuple[Plane, Plane]:
     """Planes of sigmoid(gate) v, with v = curve(other), or other itself if there is no curve."""
     chosen = (None,) * 3 if slopes is None else slopes.unbind(-3)
     gates = Sigmoid().relax(gate, slopes=chosen[0])
@@ -145,7 +147,7 @@ def _gated(gate: Box, other: Box, curve: Tanh | None, slopes: Tensor | None) -> 
     return below, _composed(product.high, product.high_at, (gates, others), is_below=False)
 
 
-def _composed(plane: Sequence[Tensor], height: Tensor, lines: tuple[Lines | None, ...], *, is_below: bool) -> _Plane:
+def _composed(plane: Sequence[Tensor], height: Tensor, lines: tuple[Lines | None, ...], *, is_below: bool) -> Plane:
     """A plane of curves' outputs as a plane of their inputs."""
     slopes = []
     for factor, line in zip(plane, lines, strict=True):
@@ -155,4 +157,4 @@ def _composed(plane: Sequence[Tensor], height: Tensor, lines: tuple[Lines | None
         takes_low = (factor >= 0) == is_below
         slopes.append(factor * torch.where(takes_low, line.low[0], line.high[0]))
         height = height + factor * torch.where(takes_low, line.low_at, line.high_at)
-    return _Plane(tuple(slopes), height)
+    return Plane(tuple(slopes), height)

@@ -179,7 +179,7 @@ class LinearOp:
 
 def inner(form: Tensor, value: Tensor) -> Tensor:
     """<form, value>: (N, S, *shape) with (N, *shape) gives (N, S)."""
-    return torch.einsum("nsk,nk->ns", form.flatten(2), value.flatten(1))
+    return torch.bmm(form.flatten(2), value.flatten(1)[:, :, None]).squeeze(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +198,19 @@ class Lines:
 
     def pull(self, form: Tensor) -> Pulled:
         """The form through the planes."""
-        up, down = form.clamp(min=0), form.clamp(max=0)
+        up = form.clamp(min=0)
+        down = form - up  # exactly the negative part
         wide = form.ndim
         forms = tuple(
-            up * _rows(low, wide) + down * _rows(high, wide) for low, high in zip(self.low, self.high, strict=True)
+            torch.addcmul(up * _rows(low, wide), down, _rows(high, wide))
+            for low, high in zip(self.low, self.high, strict=True)
         )
-        constant = (up * _rows(self.low_at, wide) + down * _rows(self.high_at, wide)).flatten(2).sum(2)
-        return Pulled(forms, constant)
+        return Pulled(forms, _inner_of(up, self.low_at) + _inner_of(down, self.high_at))
+
+
+def _inner_of(form: Tensor, plane: Tensor) -> Tensor:
+    """<form, plane> for a plane of all forms of a row, or of each."""
+    return (form * plane).flatten(2).sum(2) if plane.ndim == form.ndim else inner(form, plane)
 
 
 def _rows(plane: Tensor, dimensions: int) -> Tensor:

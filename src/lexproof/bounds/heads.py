@@ -22,7 +22,7 @@ class ToHeads(LinearOp):
     heads: int
 
     def _cut(self, rows: Tensor) -> Tensor:
-        return rows.reshape(*rows.shape[:-1], self.heads, -1).transpose(-2, -3)
+        return rows.reshape(*rows.shape[:-1], self.heads, rows.shape[-1] // self.heads).transpose(-2, -3)
 
     def value(self, *inputs: Tensor) -> Tensor:
         """Head by head."""

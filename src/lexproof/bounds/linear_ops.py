@@ -161,6 +161,10 @@ class Constant(LinearOp):
         assert alike, "rows with values of their own cannot stand for each other"
         return Constant(self.given[:1].expand(rows, *self.given.shape[1:]))
 
+    def of_rows(self, rows: Tensor) -> Constant:
+        """The values of these rows."""
+        return Constant(self.given[rows])
+
     def value(self, *inputs: Tensor) -> Tensor:
         """The value."""
         del inputs

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from lexproof.bounds.graph import Box, Lines
+from lexproof.bounds.graph import Box, Pulled, inner
 
 
 class Relu:
@@ -41,7 +42,7 @@ class Relu:
         (box,) = boxes
         return (box.high >= -box.low).to(box.low.dtype)
 
-    def relax(self, *boxes: Box, slopes: Tensor | None = None) -> Lines:
+    def relax(self, *boxes: Box, slopes: Tensor | None = None) -> ReluLines:
         """The two lines."""
         (box,) = boxes
         (open_,) = self.unsettled(box)
@@ -51,8 +52,27 @@ class Relu:
         if slopes is None:
             slopes = self.slopes(box)
             assert slopes is not None
-        elif slopes.ndim > box.low.ndim:
-            open_, fires = open_[:, None], fires[:, None]
+        above_at = torch.where(open_, -above * box.low, 0.0)
+        if slopes.ndim > box.low.ndim:
+            open_, fires, above = open_[:, None], fires[:, None], above[:, None]
         below = torch.where(open_, slopes, fires)
-        above_at = torch.where(self.unsettled(box)[0], -above * box.low, 0.0)
-        return Lines((below,), torch.zeros_like(box.low), (above,), above_at)
+        return ReluLines(below, above - below, above_at)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReluLines:
+    """below * x <= max(x, 0) <= (below + more) * x + above_at.
+
+    Slopes are (N, *shape) or, with slopes of their own for each form, (N, S, *shape).
+    """
+
+    below: Tensor
+    more: Tensor
+    above_at: Tensor  # (N, *shape)
+
+    def pull(self, form: Tensor) -> Pulled:
+        """A positive coefficient takes the line below, a negative one the line above."""
+        down = form.clamp(max=0)
+        has_own = self.below.ndim == form.ndim
+        below, more = (self.below, self.more) if has_own else (self.below[:, None], self.more[:, None])
+        return Pulled(((form * below).addcmul_(down, more),), inner(down, self.above_at))

@@ -39,59 +39,72 @@ class Opened(NamedTuple):
     scale: Scale
 
 
-def has_embedding(victim: Victim) -> bool:
-    """Whether a victim has word vectors that may move."""
-    return victim.kind in _WORD_MODELS or victim.kind == "transformer"
-
-
-def opened(victim: Victim, items: Sequence[Item]) -> Opened:
-    """The networks of these items; NoRule for a victim without word vectors, or with operations without a rule."""
+def scale_of(victim: Victim) -> Scale:
+    """The scale of a victim's word vectors; NoRule if it has none."""
     if victim.kind in _WORD_MODELS:
-        return _opened_words(victim, items)
+        from lexproof.victims.scale import Scale
+        from lexproof.victims.vocabulary import PAD
+        from lexproof.victims.words import WordVictim
+
+        assert isinstance(victim, WordVictim)
+        return Scale.of(victim.net.embedding.weight[PAD + 1 :])
     if victim.kind == "transformer":
-        return _opened_transformer(victim, items)
+        from lexproof.victims.ball_transformer import transformer_scale
+        from lexproof.victims.transformer import Transformer
+
+        assert isinstance(victim, Transformer)
+        return transformer_scale(victim)
     raise NoRule(
         f"no embedding to move in: expected a victim with word vectors (mlp, cnn, lstm, bilstm, transformer), "
         f"got a {victim.kind!r} victim"
     )
 
 
-def _opened_words(victim: Victim, items: Sequence[Item]) -> Opened:
+def tokens_of(victim: Victim, item: Item) -> OpenTokens:
+    """The tokens of an item, of a victim that has a scale."""
+    if victim.kind == "transformer":
+        from lexproof.victims.ball_transformer import transformer_tokens
+        from lexproof.victims.transformer import Transformer
+
+        assert isinstance(victim, Transformer)
+        return transformer_tokens(victim, item.text, item.words)
+    from lexproof.victims.open_tokens import word_model_tokens
+    from lexproof.victims.words import WordVictim
+
+    assert isinstance(victim, WordVictim)
+    return word_model_tokens(victim, item.text, item.words)
+
+
+def opened(victim: Victim, items: Sequence[Item]) -> Opened:
+    """The networks of these items; NoRule for a victim without word vectors, or with operations without a rule."""
+    scale = scale_of(victim)
+    tokens = [tokens_of(victim, item) for item in items]
+    read = [number for number, own in enumerate(tokens) if len(own.places)]
+    found = _networks(victim, scale, [tokens[number] for number in read])
+    return Opened([Group([read[k] for k in rows], network) for rows, network in found], tokens, scale)
+
+
+def _networks(victim: Victim, scale: Scale, tokens: Sequence[OpenTokens]) -> list[tuple[list[int], BallNetwork]]:
+    if victim.kind == "transformer":
+        from lexproof.victims.ball_transformer import transformer_balls
+        from lexproof.victims.transformer import Transformer
+
+        assert isinstance(victim, Transformer)
+        return transformer_balls(victim, scale, tokens)
     from lexproof.victims.ball_cnn import cnn_balls
     from lexproof.victims.ball_lstm import lstm_balls
     from lexproof.victims.ball_mlp import mlp_balls
     from lexproof.victims.cnn import CnnNet
     from lexproof.victims.lstm import BiLstmNet, LstmNet
     from lexproof.victims.mlp import MlpNet
-    from lexproof.victims.open_tokens import word_model_tokens
-    from lexproof.victims.scale import Scale
-    from lexproof.victims.vocabulary import PAD
     from lexproof.victims.words import WordVictim
 
     assert isinstance(victim, WordVictim)
-    scale = Scale.of(victim.net.embedding.weight[PAD + 1 :])
-    tokens = [word_model_tokens(victim, item.text, item.words) for item in items]
-    read = [number for number, own in enumerate(tokens) if len(own.places)]
-    own = [tokens[number] for number in read]
     net = victim.net
     if isinstance(net, MlpNet):
-        found = mlp_balls(net, scale, own)
-    elif isinstance(net, CnnNet):
-        found = cnn_balls(net, scale, own)
-    elif isinstance(net, LstmNet | BiLstmNet):
-        found = lstm_balls(net, scale, own)
-    else:
-        raise NoRule(f"no bound rule for the network {type(net).__name__!r}")
-    return Opened([Group([read[k] for k in rows], network) for rows, network in found], tokens, scale)
-
-
-def _opened_transformer(victim: Victim, items: Sequence[Item]) -> Opened:
-    from lexproof.victims.ball_transformer import transformer_balls, transformer_scale, transformer_tokens
-    from lexproof.victims.transformer import Transformer
-
-    assert isinstance(victim, Transformer)
-    tokens = [transformer_tokens(victim, item.text, item.words) for item in items]
-    read = [number for number, own in enumerate(tokens) if len(own.places)]
-    scale = transformer_scale(victim)
-    found = transformer_balls(victim, scale, [tokens[number] for number in read])
-    return Opened([Group([read[k] for k in rows], network) for rows, network in found], tokens, scale)
+        return mlp_balls(net, scale, tokens)
+    if isinstance(net, CnnNet):
+        return cnn_balls(net, scale, tokens)
+    if isinstance(net, LstmNet | BiLstmNet):
+        return lstm_balls(net, scale, tokens)
+    raise NoRule(f"no bound rule for the network {type(net).__name__!r}")

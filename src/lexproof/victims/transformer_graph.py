@@ -37,7 +37,7 @@ _ACTIVATIONS: Mapping[str, Callable[[], Op]] = {
 }
 
 
-class _Layer(NamedTuple):
+class Layer(NamedTuple):
     """The parts of one layer, in the order of use."""
 
     query: nn.Linear
@@ -50,12 +50,12 @@ class _Layer(NamedTuple):
     last_norm: nn.LayerNorm
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
     """What the families name differently."""
 
     embeddings: Any
     first_position: int
-    layers: Sequence[_Layer]
+    layers: Sequence[Layer]
     heads: int
     activation: str
     pooler: nn.Linear
@@ -69,39 +69,56 @@ def transformer_graph(model: Any, length: int) -> tuple[Graph, Features]:
     Guarantee: `graph.value(features(ids, arange(length), types))` is the model's logits in evaluation mode, computed in
     float64.  A model with anything else in it raises NoRule, which names the operation.
     """
-    parts = _parts(model)
+    parts = parts_of(model)
     graph = Graph()
     value = 0
     for layer in parts.layers:
         value = _add_layer(graph, value, layer, parts)
-    pooled = graph.add(_affine(parts.pooler), graph.add(Take(0, length), value))
-    graph.add(_affine(parts.classifier), graph.add(_activation(parts.pooler_activation), pooled))
-    return graph, _features(parts)
+    add_head(graph, graph.add(Take(0, length), value), parts)
+    return graph, features_of(parts)
 
 
-def _add_layer(graph: Graph, value: int, layer: _Layer, parts: _Parts) -> int:
-    heads = parts.heads
-    scale = (layer.query.out_features // heads) ** -0.5
-    query, key, content = _affine(layer.query), _affine(layer.key), _affine(layer.value)
-    asked = graph.add(ToHeads(Affine(query.weight * scale, query.bias * scale), heads), value)
-    scores = graph.add(MatrixProduct(transposed=True), asked, graph.add(ToHeads(key, heads), value))
+def _add_layer(graph: Graph, value: int, layer: Layer, parts: Parts) -> int:
+    asked = graph.add(queries(layer, parts), value)
+    scores = graph.add(MatrixProduct(transposed=True), asked, graph.add(ToHeads(affine(layer.key), parts.heads), value))
     shares = graph.add(Softmax(), scores)
-    mixed = graph.add(MatrixProduct(), shares, graph.add(ToHeads(content, heads), value))
-    attended = graph.add(Add(), graph.add(FromHeads(_affine(layer.mix), heads), mixed), value)
-    middle = _add_norm(graph, attended, layer.first_norm)
-    fired = graph.add(_activation(parts.activation), graph.add(_affine(layer.up), middle))
-    return _add_norm(graph, graph.add(Add(), graph.add(_affine(layer.down), fired), middle), layer.last_norm)
+    mixed = graph.add(MatrixProduct(), shares, graph.add(ToHeads(affine(layer.value), parts.heads), value))
+    return add_rest(graph, mixed, value, layer, parts)
 
 
-def _add_norm(graph: Graph, at: int, norm: nn.LayerNorm) -> int:
+def queries(layer: Layer, parts: Parts) -> ToHeads:
+    """What tokens ask for, head by head, divided by the root of a head's width."""
+    query = affine(layer.query)
+    scale = (layer.query.out_features // parts.heads) ** -0.5
+    return ToHeads(Affine(query.weight * scale, query.bias * scale), parts.heads)
+
+
+def add_rest(graph: Graph, mixed: int, value: int, layer: Layer, parts: Parts) -> int:
+    """Append a layer from what its heads found for the tokens `value` on; the number of its output."""
+    attended = graph.add(Add(), graph.add(FromHeads(affine(layer.mix), parts.heads), mixed), value)
+    middle = add_norm(graph, attended, layer.first_norm)
+    fired = graph.add(activation(parts.activation), graph.add(affine(layer.up), middle))
+    return add_norm(graph, graph.add(Add(), graph.add(affine(layer.down), fired), middle), layer.last_norm)
+
+
+def add_head(graph: Graph, first: int, parts: Parts) -> None:
+    """Append what makes logits of the first token (N, hidden)."""
+    pooled = graph.add(affine(parts.pooler), first)
+    graph.add(affine(parts.classifier), graph.add(activation(parts.pooler_activation), pooled))
+
+
+def add_norm(graph: Graph, at: int, norm: nn.LayerNorm) -> int:
+    """Append a normalization with these weights; the number of its output."""
     return add_layer_norm(graph, at, norm.weight.double(), norm.bias.double(), norm.eps)
 
 
-def _affine(layer: nn.Linear) -> Affine:
+def affine(layer: nn.Linear) -> Affine:
+    """A layer of the model as an operation."""
     return Affine(layer.weight.double(), layer.bias.double())
 
 
-def _activation(name: str) -> Op:
+def activation(name: str) -> Op:
+    """The activation of this name; NoRule if it has no rule."""
     if name not in _ACTIVATIONS:
         raise NoRule(f"no bound rule for operation {name!r} of this model")
     return _ACTIVATIONS[name]()
@@ -110,7 +127,7 @@ def _activation(name: str) -> Op:
 # ---------------------------------------------------------------------- families
 
 
-def _parts(model: Any) -> _Parts:
+def parts_of(model: Any) -> Parts:
     """The parts of a model of a known family."""
     kind = type(model).__name__
     if kind not in _FAMILIES:
@@ -124,38 +141,38 @@ def _parts(model: Any) -> _Parts:
     return _FAMILIES[kind](model)
 
 
-def _bert(model: Any) -> _Parts:
-    return _Parts(
+def _bert(model: Any) -> Parts:
+    return Parts(
         model.bert.embeddings, 0, _bert_layers(model.bert), model.config.num_attention_heads,
         str(model.config.hidden_act), model.bert.pooler.dense, "tanh", model.classifier,
     )  # fmt: skip
 
 
-def _roberta(model: Any) -> _Parts:
-    return _Parts(
+def _roberta(model: Any) -> Parts:
+    return Parts(
         model.roberta.embeddings, model.roberta.embeddings.padding_idx + 1, _bert_layers(model.roberta),
         model.config.num_attention_heads, str(model.config.hidden_act), model.classifier.dense, "tanh",
         model.classifier.out_proj,
     )  # fmt: skip
 
 
-def _distilbert(model: Any) -> _Parts:
+def _distilbert(model: Any) -> Parts:
     layers = [
-        _Layer(
+        Layer(
             layer.attention.q_lin, layer.attention.k_lin, layer.attention.v_lin, layer.attention.out_lin,
             layer.sa_layer_norm, layer.ffn.lin1, layer.ffn.lin2, layer.output_layer_norm,
         )
         for layer in model.distilbert.transformer.layer
     ]  # fmt: skip
-    return _Parts(
+    return Parts(
         model.distilbert.embeddings, 0, layers, model.config.n_heads, str(model.config.activation),
         model.pre_classifier, "relu", model.classifier,
     )  # fmt: skip
 
 
-def _bert_layers(encoder: Any) -> list[_Layer]:
+def _bert_layers(encoder: Any) -> list[Layer]:
     return [
-        _Layer(
+        Layer(
             layer.attention.self.query, layer.attention.self.key, layer.attention.self.value,
             layer.attention.output.dense, layer.attention.output.LayerNorm, layer.intermediate.dense,
             layer.output.dense, layer.output.LayerNorm,
@@ -164,7 +181,7 @@ def _bert_layers(encoder: Any) -> list[_Layer]:
     ]  # fmt: skip
 
 
-_FAMILIES: Mapping[str, Callable[[Any], _Parts]] = {
+_FAMILIES: Mapping[str, Callable[[Any], Parts]] = {
     "BertForSequenceClassification": _bert,
     "CamembertForSequenceClassification": _roberta,
     "DistilBertForSequenceClassification": _distilbert,
@@ -176,22 +193,26 @@ _FAMILIES: Mapping[str, Callable[[Any], _Parts]] = {
 # ---------------------------------------------------------------------- embeddings
 
 
-def _features(parts: _Parts) -> Features:
-    embeddings, first = parts.embeddings, parts.first_position
+def features_of(parts: Parts) -> Features:
+    """What the embedding layer makes of tokens."""
 
     def features(tokens: Tensor, at: Tensor, types: Tensor) -> Tensor:
-        if first and bool((tokens == first - 1).any()):
-            # such a model counts positions of other tokens only: later ones would move
-            raise NoRule("no bound rule for the padding token in a text of this model")
-        total = (
-            embeddings.word_embeddings.weight[tokens].double()
-            + embeddings.position_embeddings.weight[at + first].double()
-        )
-        if hasattr(embeddings, "token_type_embeddings"):
-            total = total + embeddings.token_type_embeddings.weight[types].double()
-        norm = embeddings.LayerNorm
+        norm = parts.embeddings.LayerNorm
+        total = parts.embeddings.word_embeddings.weight[tokens].double() + surroundings(parts, tokens, at, types)
         return nn.functional.layer_norm(
             total, norm.normalized_shape, norm.weight.double(), norm.bias.double(), norm.eps
         )
 
     return features
+
+
+def surroundings(parts: Parts, tokens: Tensor, at: Tensor, types: Tensor) -> Tensor:
+    """What is added to the vectors of tokens for where they stand: position and type vectors, (..., hidden)."""
+    embeddings, first = parts.embeddings, parts.first_position
+    if first and bool((tokens == first - 1).any()):
+        # such a model counts positions of other tokens only: later ones would move
+        raise NoRule("no bound rule for the padding token in a text of this model")
+    total: Tensor = embeddings.position_embeddings.weight[at + first].double()
+    if hasattr(embeddings, "token_type_embeddings"):
+        total = total + embeddings.token_type_embeddings.weight[types].double()
+    return total

@@ -156,7 +156,7 @@ class WordVictim(Victim):
             scores[np.concatenate([numbers for numbers, _ in full])] = self.forward(rows)
         if single:
             swaps = TokenSwaps.joined([part for _, part in single])
-            scores[np.concatenate([numbers for numbers, _ in single])] = self._swapped(swaps)
+            scores[np.concatenate([numbers for numbers, _ in single])] = self.swapped(swaps)
         # copies, since a view of one job's scores would keep those of all jobs in memory
         return [scores[begin:end].copy() for begin, end in zip(begins, ends, strict=True)]
 
@@ -250,7 +250,8 @@ class WordVictim(Victim):
         points = Swaps(points.bases[used], rows.astype(np.int32), points.positions, points.choices)
         return bound.token_swaps(points) if self._pays(bound, points) else None
 
-    def _swapped(self, swaps: TokenSwaps) -> FloatArray:
+    def swapped(self, swaps: TokenSwaps) -> FloatArray:
+        """Probabilities of single-token swaps, by what they change."""
         assert not self.net.training, "a victim is scored in evaluation mode"
         logits = np.empty((len(swaps), self.classes))
         place = np.full(len(swaps.bases), -1)

@@ -13,7 +13,7 @@ from lexproof.bounds.graph import Graph
 from lexproof.bounds.linear_ops import Affine, Flatten
 from lexproof.bounds.relu import Relu
 from lexproof.certify.deadline import TimeUp
-from lexproof.radius.lower import certified_radii, margin_bound, margin_forms
+from lexproof.safe_radius.lower import certified_radii, margin_bound, margin_forms
 
 NORMS = [1.0, 2.0, math.inf]
 DUAL = {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}

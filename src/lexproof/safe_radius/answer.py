@@ -85,5 +85,3 @@ def radius_from_json(record: Mapping[str, Any]) -> RadiusBracket:
         values["replacement"] = WordFlip(**{**words, "changed": tuple(Change(**own) for own in words["changed"])})
     cost = Cost(**{key: record[key] for key in ("queries", "cached", "seconds") if key in record})
     return RadiusBracket(**values, cost=cost)
-
-

@@ -5,7 +5,7 @@ from math import comb
 import pytest
 
 from lexproof.errors import InputError
-from lexproof.radius.index_sets import check_words, index_sets
+from lexproof.safe_radius.index_sets import check_words, index_sets
 from lexproof.text import Text
 
 TEXT = Text.parse("a fine , quiet film about a small town")

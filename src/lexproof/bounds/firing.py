@@ -1,0 +1,148 @@
+"""Boxes of a network of slots, found without the units that never fire.
+
+`firing_relaxation` is `linear_relaxation` for graphs of slots (`OpenWords`, `SumOfSlots`, ReLU, max of slots), for a
+fraction of the work:
+- a unit that cannot fire in a row adds nothing to what is above it: backward bounds of later layers are taken in a
+  graph without these units, in each row its own;
+- a ReLU is settled by one end of its input.  That on the side of the row's center is bounded first; only what it
+  leaves unsettled has its other end bounded, too.
+
+Every box holds, for the reasons given in `backward`: leaving out units that are 0 in all of the region changes no value
+there.  Ends that a ReLU or a max needs are the same as in `linear_relaxation`, but where an interval is the tighter
+bound: that is then taken of boxes with one end less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lexproof.bounds.backward import Check, Relaxation
+from lexproof.bounds.graph import Box, Graph, Node, Pulled, Relaxed
+from lexproof.bounds.region import Region
+from lexproof.bounds.relu import Relu
+from lexproof.bounds.slots import MaxOfSlots, OpenWords, SumOfSlots
+
+_CELLS = 1 << 17  # numbers that the forms of one pass may hold in one slot: more would leave the caches
+
+
+def firing_relaxation(
+    graph: Graph, region: Region, check: Check | None = None, outer: Sequence[Box] | None = None
+) -> Relaxation:
+    """Boxes of all values of a graph over a region; `outer` are boxes that are known to hold, of a region around it."""
+    walk = _Walk(graph, region, check, outer)
+    for number, node in enumerate(graph.nodes, 1):
+        walk.add(number, node)
+    return Relaxation(graph, region, tuple(walk.boxes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Thin:
+    """A sum of slots that reads only some units of each slot, in each row its own: columns (N, A) of a weight."""
+
+    op: SumOfSlots
+    columns: tuple[Tensor, ...]
+
+    def pull_units(self, units: Tensor, signs: Tensor) -> Pulled:
+        """As of `SumOfSlots`, in the columns that are read."""
+        forms = tuple(own.mul_(signs[:, :, None]) for own in self._cut(units))
+        return Pulled(forms, self.op.base.gather(1, units) * signs)
+
+    def of_units(self, units: Tensor) -> SumOfSlots:
+        """These units (N, U) of the output."""
+        return SumOfSlots(tuple(self._cut(units)), self.op.base.gather(1, units))
+
+    def _cut(self, units: Tensor) -> list[Tensor]:
+        """Rows and columns of each weight: (N, U, A)."""
+        found = []
+        for weight, columns in zip(self.op.weights, self.columns, strict=True):
+            at = units[:, :, None] * weight.shape[1] + columns[:, None]
+            found.append(weight.flatten().index_select(0, at.flatten()).view(at.shape))
+        return found
+
+
+class _Walk:
+    """The operations one after the other: boxes of the whole graph, and a thin graph of what may fire."""
+
+    def __init__(self, graph: Graph, region: Region, check: Check | None, outer: Sequence[Box] | None) -> None:
+        self.region, self.check, self.outer = region, check, outer
+        self.nodes = graph.nodes
+        self.boxes = [Box(*region.box())]
+        self.centers = graph.values(region.center)
+        self.thin = Graph()
+        self.thin_boxes = list(self.boxes)
+        self.relaxed: dict[int, Relaxed] = {}  # of the thin graph
+        self.firing: dict[int, tuple[int, Tensor]] = {}  # of a ReLU: its number in the thin graph, and its units there
+
+    def add(self, number: int, node: Node) -> None:
+        """Find the box of a value, after those of what it reads are tightened."""
+        op = node.op
+        if isinstance(op, Relu):
+            sides = [torch.where(self.centers[k] > 0, 1.0, -1.0) for k in node.inputs]
+            self._tighten(node, sides)
+            self._tighten(node, [-side for side in sides])
+        elif isinstance(op, MaxOfSlots):  # what cannot be the largest needs no lower end
+            ones = [torch.ones_like(self.centers[k]) for k in node.inputs]
+            self._tighten(node, [-one for one in ones])
+            self._tighten(node, ones)
+        if isinstance(op, OpenWords):
+            box = op.budgeted(self.region)
+        else:
+            box = op.interval(*(self.boxes[k] for k in node.inputs))
+        self.boxes.append(box if self.outer is None else box.meet(self.outer[number]))
+
+    def _tighten(self, node: Node, signs: Sequence[Tensor]) -> None:
+        """Bound the ends of unsettled inputs that are on these sides: the lower end where the sign is 1."""
+        masks = node.op.unsettled(*(self.boxes[k] for k in node.inputs))
+        for at, mask, sign in zip(node.inputs, masks, signs, strict=True):
+            op = self.nodes[at - 1].op
+            if isinstance(op, SumOfSlots) and bool(mask.any()):
+                self.boxes[at] = self._tightened(at, op, _listed(mask), sign)
+
+    def _tightened(self, at: int, op: SumOfSlots, units: Tensor, sign: Tensor) -> Box:
+        inputs, thin = self._thinned(at, op)
+        known = Relaxation(self.thin, self.region, tuple(self.thin_boxes), self.relaxed)
+        box = self.boxes[at]
+        low, high = box
+        widest = max(columns.shape[1] for columns in thin.columns)
+        for part in torch.split(units, max(1, _CELLS // (len(units) * widest)), 1):
+            if self.check is not None:
+                self.check()
+            signs = sign.gather(1, part)
+            pulled = thin.pull_units(part, signs)
+            found = known.below(dict(zip(inputs, pulled.forms, strict=True)), pulled.constant)
+            low = low.scatter(1, part, torch.where(signs > 0, found, low.gather(1, part)))
+            high = high.scatter(1, part, torch.where(signs > 0, high.gather(1, part), -found))
+        return box.meet(Box(low, high))
+
+    def _thinned(self, at: int, op: SumOfSlots) -> tuple[list[int], _Thin]:
+        """A sum of slots over the units that may fire, and the numbers of its inputs in the thin graph."""
+        read = [self._firing(k) for k in self.nodes[at - 1].inputs]
+        return [number for number, _ in read], _Thin(op, tuple(units for _, units in read))
+
+    def _firing(self, number: int) -> tuple[int, Tensor]:
+        """The units of a ReLU that may fire, and its number in the thin graph, to which it is added when first read."""
+        if number not in self.firing:
+            (at,) = self.nodes[number - 1].inputs
+            box, op = self.boxes[at], self.nodes[at - 1].op
+            units = _listed(~(box.high <= 0))
+            inputs: list[int] = [0]
+            if isinstance(op, OpenWords):
+                own: OpenWords | SumOfSlots = op.of_units(units)
+            else:
+                assert isinstance(op, SumOfSlots), "a ReLU of slots reads words or sums"
+                inputs, thin = self._thinned(at, op)
+                own = thin.of_units(units)
+            before = Box(box.low.gather(1, units), box.high.gather(1, units))
+            self.thin_boxes += [before, Relu().interval(before)]
+            self.firing[number] = self.thin.add(Relu(), self.thin.add(own, *inputs)), units
+        return self.firing[number]
+
+
+def _listed(mask: Tensor) -> Tensor:
+    """Units (N, U) of each row that hold all in a mask (N, F), filled up with others; at least one."""
+    most = max(1, int(mask.sum(1).max()))
+    return mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]

@@ -1,0 +1,147 @@
+"""lexproof radius: how far the words of a text may move in embedding space before its class changes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text as Styled
+
+from lexproof.cli.inputs import check_new, new_file, texts_given
+from lexproof.cli.options import (
+    check_utf8,
+    data_options,
+    json_option,
+    load_texts,
+    load_victim,
+    model_option,
+    progress_bar,
+    seed_option,
+    warn_bad_rows,
+)
+from lexproof.cli.streams import emit, paper
+from lexproof.errors import InputError
+from lexproof.safe_radius.answer import RadiusBracket
+from lexproof.safe_radius.index_sets import check_words, index_sets
+from lexproof.safe_radius.question import UPPERS, Asked, Settings, norm_of, radii
+from lexproof.text import Input, Text
+
+_NAMES = {1.0: "L1", 2.0: "L2", inf: "L∞"}
+_COLUMNS = (("word", "left"), ("safe within", "right"), ("", "left"), ("flips at", "right"), ("nearest word", "left"))
+
+
+@click.command()
+@click.argument("texts", nargs=-1)
+@model_option
+@data_options
+@click.option("--words", metavar="N,N,…", help="Words that move together, counted from 0, instead of --sets.")
+@click.option(
+    "--sets",
+    default="each",
+    show_default=True,
+    help="Index sets of each text: each word, all pairs, or KxCOUNT, COUNT sets of K words (1 to 5) by chance.",
+)
+@click.option("--norm", default="2", show_default=True, help="Of the distance: 1, 2 or inf.")
+@click.option(
+    "--upper",
+    "uppers",
+    multiple=True,
+    default=("descent", "words"),
+    show_default=True,
+    help=f"Ways to an upper end, out of {', '.join(UPPERS)}; may be given several times.",
+)
+@click.option(
+    "--neighbors",
+    type=click.IntRange(min=1),
+    help="Nearest words that may replace a word [default: all for one word of an mlp or cnn, else 1000].",
+)
+@click.option("--lower-only", is_flag=True, help="Prove the lower ends only, which is quicker.")
+@click.option("--tolerance", type=float, default=0.01, show_default=True, help="Of the search for the lower end.")
+@click.option("--time-limit", type=click.FloatRange(min=0), help="Seconds a text; what is proven by then is kept.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the JSON lines to this new file."
+)
+@seed_option
+@json_option
+def radius(**options: Any) -> None:  # fmt: skip
+    """Bracket how far words may move in embedding space: the maximal safe radius."""
+    settings = Settings(
+        norm=norm_of(options["norm"]),
+        uppers=() if options["lower_only"] else tuple(options["uppers"]),
+        tolerance=options["tolerance"],
+        seed=options["seed"],
+        time_limit=options["time_limit"],
+        neighbors=options["neighbors"],
+    )
+    check_new(options["out"])
+    check_utf8(options["model"])
+    words = None if options["words"] is None else _numbers(options["words"])
+    given = texts_given({**options, "label": None})
+    victim = load_victim(options["model"], options["labels"], options["label_only"])
+    data = load_texts(options, victim.labels) if given is None else given
+    warn_bad_rows(data)
+    asked = [_asked(text, words, options["sets"], options["seed"]) for text in data.texts]
+    with ExitStack() as stack:
+        write = stack.enter_context(new_file(options["out"]))
+        step = stack.enter_context(progress_bar("radius", len(asked))) if len(asked) > 1 else None
+        for number, brackets in enumerate(radii(victim, asked, settings)):
+            records = [{"id": number, **bracket.to_json(), "seed": settings.seed} for bracket in brackets]
+            for record in records:
+                write(record)
+                if options["as_json"]:
+                    emit(record)
+            if not options["as_json"]:
+                _show(asked[number].text, brackets, victim.labels)
+            if step is not None:
+                step(number + 1)
+
+
+def _numbers(given: str) -> list[int]:
+    try:
+        return [int(part) for part in given.split(",")]
+    except ValueError:
+        raise InputError(f"expected --words as numbers separated by commas, got {given!r}") from None
+
+
+def _asked(given: Input, words: list[int] | None, sets: str, seed: int) -> Asked:
+    text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
+    return Asked(text, index_sets(text, sets, seed) if words is None else [check_words(text, words)])
+
+
+def _show(text: Text, brackets: list[RadiusBracket], labels: tuple[str, ...]) -> None:
+    """One text for people: a row for each index set, with a bar as long as its words may safely move."""
+    console = paper()
+    console.print(Styled(str(text)), soft_wrap=True)
+    if not brackets:
+        console.print("  no such index set in this text")
+        return
+    first = brackets[0]
+    about = f"  read as {labels[first.predicted]}; {_NAMES[first.norm]} distances of scaled vectors"
+    console.print(Styled(f"{about}, diameter {first.diameter:.4g}", style="dim"), soft_wrap=True)
+    table = Table(show_edge=False)
+    for name, side in _COLUMNS:
+        table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
+    most = max((own.lower for own in brackets if not own.any_replacement), default=0.0) or 1.0
+    for own in brackets:
+        table.add_row(*_row(text, own, most, labels))
+    console.print(table)
+    for reason in dict.fromkeys(own.reason for own in brackets if own.reason):
+        console.print(Styled(f"  {reason}", style="yellow"), soft_wrap=True)
+
+
+def _row(text: Text, own: RadiusBracket, most: float, labels: tuple[str, ...]) -> tuple[Styled, ...]:
+    words = Styled(" … ".join(text.words[word] for word in own.words))
+    if own.any_replacement:
+        return words, Styled("any word", style="green"), Styled(""), Styled(""), Styled("")
+    bar = Styled("█" * max(1, round(12 * own.lower / most)) if own.lower else "", style="cyan")
+    upper = Styled("?" if own.upper is None else f"{own.upper:.4g}")
+    nearest = Styled("")
+    if own.replacement is not None:
+        new = ", ".join(change.new for change in own.replacement.changed)
+        nearest.append(new, style="bold red")
+        nearest.append(f" at {own.replacement.distance:.4g}: {labels[own.replacement.predicted]}")
+    return words, Styled(f"{own.lower:.4g}"), bar, upper, nearest

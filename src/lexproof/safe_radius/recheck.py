@@ -1,0 +1,89 @@
+"""A bracket derived again from what it states: its lower end by the bounds, its upper end by the victim.
+
+Nothing of the search is needed: the bound is evaluated once, at the radius stated, and each flip is scored once.
+"""
+
+from __future__ import annotations
+
+import math
+
+from lexproof.errors import EvidenceError, InputError
+from lexproof.safe_radius.answer import RadiusBracket, VectorFlip, WordFlip
+from lexproof.text import Text
+from lexproof.victims.balls import Item, Opened, opened
+from lexproof.victims.base import Victim
+
+_ROUNDING = 1e-9  # of distances, which are computed twice
+
+
+def recheck_radius(victim: Victim, bracket: RadiusBracket) -> None:
+    """Raise EvidenceError unless both ends of a bracket are borne out; InputError if it is of another victim."""
+    if victim.fingerprint != bracket.victim:
+        raise InputError("expected the victim that the bracket was made for, got another one")
+    text = Text.parse(bracket.text, premise=bracket.premise)
+    item = Item(text, bracket.words)
+    if int(victim.predict([text.input])[0]) != bracket.predicted:
+        raise EvidenceError(f"the text is not read as class {bracket.predicted}")
+    found = opened(victim, [item])
+    _check_lower(victim, bracket, found)
+    distances = []
+    if bracket.flip is not None:
+        distances.append(_check_flip(victim, bracket, bracket.flip, found))
+    if bracket.replacement is not None:
+        distances.append(_check_words(victim, bracket, bracket.replacement, text, found))
+    if bracket.upper is not None and not _agree(bracket.upper, min(distances, default=math.inf)):
+        raise EvidenceError(f"the upper end {bracket.upper} is not the distance of a flip")
+
+
+def _agree(stated: float, computed: float) -> bool:
+    return abs(stated - computed) <= _ROUNDING * max(1.0, abs(stated))
+
+
+def _check_lower(victim: Victim, bracket: RadiusBracket, found: Opened) -> None:
+    import torch
+
+    from lexproof.safe_radius.lower import margin_bound, region_of
+
+    diameter = found.scale.diameter(len(found.tokens[0].places), bracket.norm)
+    if not _agree(bracket.diameter, diameter):
+        raise EvidenceError(f"the diameter is {diameter}, not {bracket.diameter}")
+    if bracket.lower == 0 or not found.groups:  # nothing is claimed, or nothing is read
+        return
+    (group,) = found.groups
+    row, label = torch.tensor([0]), torch.tensor([bracket.predicted])
+    radius = torch.tensor([bracket.lower], dtype=torch.float64)
+    if bracket.any_replacement:
+        radius = region_of(group.network, row, radius, bracket.norm).farthest()
+    margin = float(margin_bound(group.network, row, radius, label, bracket.norm)[0])
+    if not 2 * victim.rounding < margin < math.inf:
+        raise EvidenceError(f"radius {bracket.lower} is not proven: the bound of the margin is {margin}")
+
+
+def _check_flip(victim: Victim, bracket: RadiusBracket, flip: VectorFlip, found: Opened) -> float:
+    import torch
+
+    from lexproof.safe_radius.replay import vector_scores
+
+    (group,) = found.groups
+    network = group.network
+    vectors = torch.tensor(flip.vectors, dtype=torch.float64)
+    if vectors.shape != network.center[0].shape:
+        raise EvidenceError(f"expected vectors of shape {tuple(network.center[0].shape)}, got {tuple(vectors.shape)}")
+    inside = (vectors >= network.low[0] - _ROUNDING) & (vectors <= network.high[0] + _ROUNDING)
+    distance = float(torch.linalg.vector_norm((vectors - network.center[0]).flatten(), ord=bracket.norm))
+    if not bool(inside.all()) or not _agree(flip.distance, distance):
+        raise EvidenceError(f"the vectors are at distance {distance}, or outside the box, not at {flip.distance}")
+    predicted = int(vector_scores(victim, found.tokens[0], found.scale, vectors).argmax())
+    if predicted == bracket.predicted:
+        raise EvidenceError("the vectors do not change the class")
+    return distance
+
+
+def _check_words(victim: Victim, bracket: RadiusBracket, flip: WordFlip, text: Text, found: Opened) -> float:
+    del found
+    new = text.swap({change.position: change.new for change in flip.changed})
+    if str(new) != flip.text or not {change.position for change in flip.changed} <= set(bracket.words):
+        raise EvidenceError(f"{flip.text!r} does not change words {bracket.words} alone")
+    if int(victim.predict([new.input])[0]) == bracket.predicted:
+        raise EvidenceError(f"{flip.text!r} does not change the class")
+    return flip.distance
