@@ -22,9 +22,10 @@ from lexproof.errors import (
     UnknownName,
 )
 from lexproof.evidence import recheck
+from lexproof.safe_radius.answer import RadiusBracket, radius_from_json
 from lexproof.space import Change, Space
 from lexproof.text import Text
-from lexproof.verbs import certified_curve, count, find, minimize, prove
+from lexproof.verbs import certified_curve, count, find, minimize, prove, radii, radius
 
 if TYPE_CHECKING:
     from lexproof.auditing import Audit, Settings, audit
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from lexproof.constraints import Constraints
     from lexproof.data import Dataset, read
     from lexproof.edits import Edited, edit
+    from lexproof.explaining import Explanation, deletion_curve, explain
     from lexproof.recipes import Recipe, recipe
     from lexproof.training import train
     from lexproof.victims.blackbox import BlackBox
@@ -52,6 +54,7 @@ _LAZY = {
     "Dataset": "lexproof.data",
     "Edited": "lexproof.edits",
     "Endpoint": "lexproof.victims.endpoint",
+    "Explanation": "lexproof.explaining",
     "LabelOnly": "lexproof.victims.labels",
     "Recipe": "lexproof.recipes",
     "Settings": "lexproof.auditing",
@@ -59,7 +62,9 @@ _LAZY = {
     "Transformer": "lexproof.victims.transformer",
     "audit": "lexproof.auditing",
     "check": "lexproof.checker",
+    "deletion_curve": "lexproof.explaining",
     "edit": "lexproof.edits",
+    "explain": "lexproof.explaining",
     "export_certificate": "lexproof.certificates",
     "load": "lexproof.victims.load",
     "read": "lexproof.data",
@@ -82,6 +87,7 @@ __all__ = [
     "Edited",
     "Endpoint",
     "EvidenceError",
+    "Explanation",
     "InputError",
     "LabelOnly",
     "LexproofError",
@@ -89,6 +95,7 @@ __all__ = [
     "MissingExtra",
     "ModelError",
     "NoRule",
+    "RadiusBracket",
     "Recipe",
     "Robust",
     "RunError",
@@ -105,13 +112,18 @@ __all__ = [
     "certified_curve",
     "check",
     "count",
+    "deletion_curve",
     "edit",
+    "explain",
     "export_certificate",
     "find",
     "from_json",
     "load",
     "minimize",
     "prove",
+    "radii",
+    "radius",
+    "radius_from_json",
     "read",
     "recheck",
     "recipe",

@@ -8,7 +8,10 @@ from typing import Any
 from lexproof.answers import Minimum
 from lexproof.asking import Answered
 from lexproof.auditing.question import MOST_COUNTED_SWAPS, Finding
+from lexproof.errors import ModelError
+from lexproof.explaining import Explainer
 from lexproof.space import Space
+from lexproof.victims.base import Victim
 
 _MOST_BREAKERS = 1000  # listed a text; a record should not outgrow its text
 
@@ -49,6 +52,19 @@ def record_of(answered: Answered[Finding], seed: int) -> Record:
     if answered.answer is not None:
         record.update(_finding(answered.answer, space))
     return record
+
+
+def explanation_of(explainer: Explainer, victim: Victim, answered: Answered[Finding]) -> Record | None:
+    """Why the victim reads an answered text as it does; without times, which would differ from run to run."""
+    if answered.error is not None:
+        return None
+    try:
+        found = explainer.explain(victim, answered.item.space).saliency_json()
+    except ModelError as error:  # the text itself was answered: that stands
+        return {"label": None, "words": [], "methods": {}, "reason": str(error)}
+    for method in found["methods"].values():
+        del method["seconds"]
+    return found
 
 
 def size_of(space: Space) -> str | None:

@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from lexproof.asking import Item, answer_all
 from lexproof.auditing.folder import RunFolder, write_json
 from lexproof.auditing.question import Examine
-from lexproof.auditing.records import Record, record_of
+from lexproof.auditing.records import Record, explanation_of, record_of
 from lexproof.auditing.settings import Settings
 from lexproof.auditing.summary import summarize
 from lexproof.candidates.similarity import Encoder, default_encoder
@@ -70,7 +70,7 @@ class Subject:
             "victim": self.victim.fingerprint,
             "data": {"n": len(self.texts), "sha256": hashlib.sha256(content).hexdigest()},
             "candidates": spec_of(self.candidates),
-            "settings": json.loads(json.dumps(asdict(settings))),
+            "settings": json.loads(json.dumps(settings.to_json())),
             "encoder": self.encoder_name(settings),
             "lexproof": version("lexproof"),
         }
@@ -161,9 +161,11 @@ def examine(run: Run, subject: Subject, progress: Progress | None = None) -> Non
     finished, errors = len(done), 0
     if progress is not None:
         progress(finished, total, None)
-    engine = Rationed(subject.victim, run.settings.constraints)
+    engine, explainer = Rationed(subject.victim, run.settings.constraints), run.settings.explainer
     for answered in answer_all(Examine(run.settings), subject.victim, _items(subject, run.settings, done), engine):
         record = record_of(answered, run.settings.seed)
+        if explainer is not None:
+            record["explanation"] = explanation_of(explainer, subject.victim, answered)
         run.store.add(record)
         finished += 1
         errors += answered.error is not None
@@ -211,7 +213,7 @@ def _about(run: Run, subject: Subject) -> dict[str, Any]:
         },
         "candidates": spec_of(subject.candidates),
         "encoder": subject.encoder_name(settings),
-        **{key: value for key, value in asdict(settings).items() if key != "seed"},
+        **{key: value for key, value in settings.to_json().items() if key != "seed"},
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from lexproof.candidates.similarity import Measure
 from lexproof.certify.cascade import PROVERS, check_provers
 from lexproof.constraints import Constraints
 from lexproof.errors import InputError
+from lexproof.explaining import Explainer
 from lexproof.statistics.intervals import check_confidence
 
 _SAMPLES = 500
@@ -25,6 +27,8 @@ class Settings:
     `samples`: texts drawn for the share that flips (0: do not count; None: 500, or 0 with a floor, where each draw
     costs a sentence encoder many milliseconds), `confidence` of its interval.
     `max_queries`, `time_limit`: budget of one text; only the time limit makes answers depend on the machine.
+    `explain`: methods by which each text is also explained, outside of that budget (safe radii have a time limit of
+    their own, as long); None: not at all.
     """
 
     attack: str | None = None
@@ -45,6 +49,7 @@ class Settings:
     max_queries: int | None = None
     time_limit: float | None = 60.0
     seed: int = 0
+    explain: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "provers", check_provers(self.provers))
@@ -55,7 +60,7 @@ class Settings:
                 raise InputError(f"expected {name} >= 0, got {value}")
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"expected time_limit > 0, got {self.time_limit}")
-        _ = self.constraints  # which check themselves
+        _ = self.constraints, self.explainer  # which check themselves
 
     @property
     def draws(self) -> int:
@@ -68,3 +73,14 @@ class Settings:
     def constraints(self) -> Constraints:
         """What the adversary may do."""
         return Constraints(**{field.name: getattr(self, field.name) for field in fields(Constraints)})
+
+    @property
+    def explainer(self) -> Explainer | None:
+        """What explains each text, if anything does."""
+        if self.explain is None:
+            return None
+        return Explainer(methods=tuple(self.explain), seed=self.seed, time_limit=self.time_limit)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that a run records; `explain` only if something is to be explained, as runs always were."""
+        return {name: value for name, value in asdict(self).items() if name != "explain" or value is not None}

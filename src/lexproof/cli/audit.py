@@ -17,6 +17,7 @@ from rich.text import Text
 from lexproof.auditing import Settings
 from lexproof.auditing.folder import open_run
 from lexproof.auditing.run import Run, Subject, examine, finish, start
+from lexproof.cli.explain import method_names, methods_help
 from lexproof.cli.frame import attack_options, budget_options, prover_options, space_options
 from lexproof.cli.options import Subject as Asked
 from lexproof.cli.options import (
@@ -33,6 +34,7 @@ from lexproof.cli.pipe import reader_may_leave
 from lexproof.cli.streams import emit, paper, screen
 from lexproof.cli.thresholds import missed, parse_thresholds
 from lexproof.errors import InputError, RunError
+from lexproof.explaining import DEFAULT_METHODS
 from lexproof.questions import Minimize
 
 _LONGEST = 30  # swaps shown on the screen; the rest of the curve is in summary.json
@@ -53,6 +55,9 @@ _LONGEST = 30  # swaps shown on the screen; the rest of the curve is in summary.
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Run folder [default: runs/MODEL-DATA].")
 @click.option("--resume", is_flag=True, help="Continue the run in --out; gives the same answers.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in --out.")
+@click.option("--explain", is_flag=False, flag_value=",".join(DEFAULT_METHODS), metavar="[METHODS]",
+              help=f"Also store how much each word matters, and color the report's texts by it. {methods_help} "
+                   f"[METHODS: {','.join(DEFAULT_METHODS)}].")  # fmt: skip
 @click.option("--fail-under", multiple=True, metavar="[METRIC=]SHARE",
               help="Exit with status 1 if a share is lower: 0.6 (under attack), certified@1=0.4.")  # fmt: skip
 @seed_option
@@ -90,7 +95,8 @@ def audit(ctx: click.Context, /, **options: Any) -> int:
 def _settings(given: Asked, options: dict[str, Any]) -> Settings:
     names = ("provers", "max_points", "max_nodes", "samples", "confidence", "max_queries", "time_limit", "seed")
     limits = asdict(given.frame.constraints)
-    return Settings(attack=given.frame.attack, **limits, **{name: options[name] for name in names})
+    explain = None if options["explain"] is None else method_names(options["explain"])
+    return Settings(attack=given.frame.attack, explain=explain, **limits, **{name: options[name] for name in names})
 
 
 @contextmanager

@@ -28,6 +28,7 @@ _PACKAGES = (
     ("sklearn", "scikit-learn", "sklearn", "scikit-learn pipelines"),
     ("pyarrow", "pyarrow", "parquet", "parquet files"),
     ("spacy", "spacy", "spacy", "part of speech from a tagger"),
+    ("lime", "lime", "lime", "saliency by LIME"),
 )
 
 

@@ -2,9 +2,10 @@
 
 `render(summary, records)` gives the page and `write(path, summary, records)` puts it into a file.  The page holds
 everything it needs (text, charts, style, script), may fetch nothing, and shows every text as text, whatever it
-contains.
+contains.  `write_explanations(path, records, title)` writes the page of `lexproof explain`.
 """
 
+from lexproof.report.explanations import render_explanations, write_explanations
 from lexproof.report.page import render, write
 
-__all__ = ["render", "write"]
+__all__ = ["render", "render_explanations", "write", "write_explanations"]

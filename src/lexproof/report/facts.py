@@ -23,6 +23,7 @@ def facts(summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         ("Limit", _limit(summary)),
         ("Similarity", _similarity(summary)),
         ("Budget", _budget(summary)),
+        ("Saliency", ", ".join(summary.get("explain") or ())),
         ("Seed", summary.get("seed")),
         ("Created", _moment(summary.get("created"))),
         ("Time", None if summary.get("seconds") is None else duration(summary["seconds"])),

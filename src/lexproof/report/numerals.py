@@ -58,6 +58,13 @@ def small(value: float) -> str:
     return f"{value:.3g}"
 
 
+def signed(value: float | None) -> str:
+    """A change that may be very small, with its sign."""
+    if value is None:
+        return NOTHING
+    return f"{value:+.3f}" if abs(value) >= 0.001 or not value else f"{value:+.0e}"
+
+
 def duration(seconds: float) -> str:
     """A time span in the largest two units that fit."""
     if seconds < 10:

@@ -11,21 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from lexproof.errors import InputError
 from lexproof.report import band, dots, glyph, histogram
 from lexproof.report.cards import cards
 from lexproof.report.definitions import further
 from lexproof.report.embed import asset, json_block, policy
-from lexproof.report.evidence import label_name, pair
+from lexproof.report.evidence import label_name
 from lexproof.report.facts import bad_rows, byline, candidates, facts
 from lexproof.report.headline import headline, takeaways
-from lexproof.report.numerals import count, plural
 from lexproof.report.rows import Row, row
+from lexproof.report.saliency import saliency_css
 from lexproof.report.status import STATUSES
-from lexproof.report.visible import visible
+from lexproof.report.templating import environment, write_whole
 
 SCHEMA = 1
 PAGE_SIZE = 25
@@ -49,40 +46,16 @@ def render(summary: Mapping[str, Any], records: Iterable[Mapping[str, Any]]) -> 
             f"expected a summary of schema {SCHEMA}, got {summary.get('schema')!r}; write the report with the "
             "version of lexproof that made the run"
         )
-    return _environment().get_template("page.html").render(_context(summary, list(records)))
+    return environment().get_template("page.html").render(_context(summary, list(records)))
 
 
 def write(path: str | Path, summary: Mapping[str, Any], records: Iterable[Mapping[str, Any]]) -> Path:
     """Render into a file, as a whole or not at all, and return its path."""
-    target = Path(path)
-    html = render(summary, records)
-    partial = target.with_name(f"{target.name}.partial")
-    partial.write_text(html, "utf-8", newline="\n")
-    return partial.replace(target)
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("lexproof.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["count"] = count
-    environment.filters["pair"] = pair
-    environment.globals["plural"] = plural
-    return environment
-
-
-def _shown(value: Any) -> Any:
-    # whatever reaches the page is made visible here once more, so that no field can be forgotten
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return write_whole(path, render(summary, records))
 
 
 def _context(summary: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    css, js = asset("page.css"), asset("page.js")
+    css, js = asset("page.css") + saliency_css(records), asset("page.js")
     return {
         "css": css,
         "js": js,
@@ -99,6 +72,7 @@ def _context(summary: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
         "command": summary.get("command") or "",
         "bad_rows": bad_rows(summary),
         "definitions": further(summary),
+        "explained": any(record.get("explanation") for record in records),
         **_charts(summary, records),
         **_table(records, (summary.get("victim") or {}).get("labels") or ()),
     }

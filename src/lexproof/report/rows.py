@@ -11,6 +11,7 @@ from lexproof.errors import InputError
 from lexproof.report.evidence import evidence, share_value, verdict
 from lexproof.report.glyph import glyph_name
 from lexproof.report.numerals import NOTHING, count, score
+from lexproof.report.saliency import Line, is_short, lines
 from lexproof.report.segments import Segment, after_swaps, segments
 from lexproof.report.status import CLOSED, status
 from lexproof.report.visible import visible
@@ -35,6 +36,10 @@ class Row:
     keys: dict[str, float | None]
     cells: dict[str, str]
     evidence: tuple[tuple[str, str], ...]
+    saliency: tuple[Line, ...] = ()
+    """The text as each method of an explanation sees it, if the run has explanations."""
+    unfolded: bool = True
+    """Whether these lines are shown at once."""
 
     @property
     def closed(self) -> bool:
@@ -58,6 +63,8 @@ class Row:
             "keys": self.keys,
             "cells": self.cells,
             "evidence": self.evidence,
+            "saliency": [line.to_json() for line in self.saliency] or None,
+            "unfolded": self.unfolded if self.saliency else None,
         }
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -85,6 +92,8 @@ def row(record: Mapping[str, Any], labels: Sequence[str]) -> Row:
         keys=keys,
         cells={**_cells(keys, kind), "share": share_value(record.get("share"))},
         evidence=evidence(record, labels),
+        saliency=lines(record["text"], record.get("explanation"), labels),
+        unfolded=is_short(record["text"]),
     )
 
 

@@ -56,6 +56,21 @@
     return details;
   }
 
+  function piece(part) {
+    return typeof part === "string" ? part : element("span", { class: `lex-w ${part[1]}`, title: part[2] }, part[0]);
+  }
+
+  function saliency(row) {
+    const details = element("details", { class: "lex-saliency" }, element("summary", {}, "Which words matter"));
+    if (row.unfolded) details.setAttribute("open", "");
+    for (const [name, legend, pieces] of row.saliency) {
+      const method = element("span", { class: "lex-method" }, element("b", {}, name), ` · ${legend}`);
+      const text = element("span", { class: "lex-text", dir: "auto" }, ...pieces.map(piece));
+      details.append(element("p", { class: "lex-line" }, method, text));
+    }
+    return details;
+  }
+
   function textCell(row) {
     const cell = element("td", { role: "cell", class: "text" });
     if (row.premise !== undefined) cell.append(element("p", { class: "premise", dir: "auto" }, row.premise));
@@ -63,6 +78,7 @@
     cell.append(
       element("p", { class: "surface", dir: "auto" }, ...row.segments.flatMap(segment)),
       element("p", { class: "verdict" }, chip, element("bdi", {}, row.verdict)),
+      ...(row.saliency === undefined ? [] : [saliency(row)]),
       evidence(row),
     );
     return cell;
