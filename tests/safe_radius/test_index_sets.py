@@ -49,7 +49,7 @@ def test_sets_are_of_one_to_five_words(spec: str) -> None:
 
 
 def test_all_pairs_of_a_long_text_are_refused() -> None:
-    with pytest.raises(InputError, match="expected a short text for all pairs.*draw some with 2x1000"):
+    with pytest.raises(InputError, match=r"expected a short text for all pairs.*draw some with 2x1000"):
         index_sets(Text.parse("word " * 60), "pairs")
 
 

@@ -95,7 +95,7 @@ def test_a_flip_that_contradicts_a_proof_is_a_bug(monkeypatch: pytest.MonkeyPatc
 
     victim = word_victim("cnn", 3)
     monkeypatch.setattr(lower, "certified_radii", lambda network, labels, *_, **__: torch.full((len(labels),), 1e3))
-    with pytest.raises(EvidenceError, match="a flip at distance .* contradicts a proof for 1000.0: words"):
+    with pytest.raises(EvidenceError, match=r"a flip at distance .* contradicts a proof for 1000.0: words"):
         list(lp.radii(victim, [TEXT]))
 
 

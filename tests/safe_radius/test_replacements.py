@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_victims import WORDS, transformer_victim, word_victim
 
 import lexproof as lp
 from lexproof.errors import NoRule
@@ -13,6 +12,7 @@ from lexproof.safe_radius.tree import TreeSearch
 from lexproof.safe_radius.vocabulary import words_of
 from lexproof.victims.balls import Item, opened, scale_of, tokens_of
 from lexproof.victims.base import Victim
+from small_victims import WORDS, transformer_victim, word_victim
 
 TEXT = lp.Text.parse("w1 w2 w9 w3 w2")
 

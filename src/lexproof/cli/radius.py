@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from math import inf
 from pathlib import Path
@@ -23,12 +24,13 @@ from lexproof.cli.options import (
     seed_option,
     warn_bad_rows,
 )
-from lexproof.cli.streams import emit, paper
+from lexproof.cli.streams import emit, paper, screen
 from lexproof.errors import InputError
 from lexproof.safe_radius.answer import RadiusBracket
 from lexproof.safe_radius.index_sets import check_words, index_sets
 from lexproof.safe_radius.question import UPPERS, Asked, Settings, norm_of, radii
 from lexproof.text import Input, Text
+from lexproof.victims.base import Victim
 
 _NAMES = {1.0: "L1", 2.0: "L2", inf: "L∞"}
 _COLUMNS = (("word", "left"), ("safe within", "right"), ("", "left"), ("flips at", "right"), ("nearest word", "left"))
@@ -85,17 +87,33 @@ def radius(**options: Any) -> None:  # fmt: skip
     data = load_texts(options, victim.labels) if given is None else given
     warn_bad_rows(data)
     asked = [_asked(text, words, options["sets"], options["seed"]) for text in data.texts]
+    failed = [error for error in asked if isinstance(error, InputError)]
+    if failed and len(failed) == len(asked):
+        raise failed[0] if len(asked) == 1 else InputError(f"none of {len(asked)} texts asked, the first: {failed[0]}")
+    _answer(victim, data.texts, asked, settings, options)
+    if failed:
+        screen.print(f"{len(failed)} of {len(asked)} texts not answered, the first: {failed[0]}")
+
+
+def _answer(
+    victim: Victim, texts: Sequence[Input], asked: list[Asked | InputError], settings: Settings, options: dict[str, Any]
+) -> None:
+    """Write what is found, text by text, as it is finished; a text that could not be asked about keeps its place."""
+    found = radii(victim, [own for own in asked if isinstance(own, Asked)], settings)
     with ExitStack() as stack:
         write = stack.enter_context(new_file(options["out"]))
         step = stack.enter_context(progress_bar("radius", len(asked))) if len(asked) > 1 else None
-        for number, brackets in enumerate(radii(victim, asked, settings)):
-            records = [{"id": number, **bracket.to_json(), "seed": settings.seed} for bracket in brackets]
+        for number, own in enumerate(asked):
+            brackets = [] if isinstance(own, InputError) else next(found)
+            records = [bracket.to_json() for bracket in brackets]
+            if isinstance(own, InputError):
+                records = [{"text": _surface(texts[number]), "answer": "error", "reason": str(own)}]
             for record in records:
-                write(record)
+                write({"id": number, **record, "seed": settings.seed})
                 if options["as_json"]:
-                    emit(record)
+                    emit({"id": number, **record, "seed": settings.seed})
             if not options["as_json"]:
-                _show(asked[number].text, brackets, victim.labels)
+                _show(own, brackets, victim.labels)
             if step is not None:
                 step(number + 1)
 
@@ -107,15 +125,25 @@ def _numbers(given: str) -> list[int]:
         raise InputError(f"expected --words as numbers separated by commas, got {given!r}") from None
 
 
-def _asked(given: Input, words: list[int] | None, sets: str, seed: int) -> Asked:
+def _asked(given: Input, words: list[int] | None, sets: str, seed: int) -> Asked | InputError:
     text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
-    return Asked(text, index_sets(text, sets, seed) if words is None else [check_words(text, words)])
+    try:
+        return Asked(text, index_sets(text, sets, seed) if words is None else [check_words(text, words)])
+    except InputError as error:
+        return error
 
 
-def _show(text: Text, brackets: list[RadiusBracket], labels: tuple[str, ...]) -> None:
+def _surface(given: Input) -> str:
+    return given if isinstance(given, str) else given[1]
+
+
+def _show(asked: Asked | InputError, brackets: list[RadiusBracket], labels: tuple[str, ...]) -> None:
     """One text for people: a row for each index set, with a bar as long as its words may safely move."""
     console = paper()
-    console.print(Styled(str(text)), soft_wrap=True)
+    if isinstance(asked, InputError):
+        console.print(Styled(f"error: {asked}", style="red"), soft_wrap=True)
+        return
+    console.print(Styled(str(asked.text)), soft_wrap=True)
     if not brackets:
         console.print("  no such index set in this text")
         return
@@ -127,7 +155,7 @@ def _show(text: Text, brackets: list[RadiusBracket], labels: tuple[str, ...]) ->
         table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
     most = max((own.lower for own in brackets if not own.any_replacement), default=0.0) or 1.0
     for own in brackets:
-        table.add_row(*_row(text, own, most, labels))
+        table.add_row(*_row(asked.text, own, most, labels))
     console.print(table)
     for reason in dict.fromkeys(own.reason for own in brackets if own.reason):
         console.print(Styled(f"  {reason}", style="yellow"), soft_wrap=True)
