@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lexproof.edits import Edited, edit
     from lexproof.explaining import Explanation, deletion_curve, explain
     from lexproof.recipes import Recipe, recipe
+    from lexproof.safe_radius.recheck import recheck_radius
     from lexproof.training import train
     from lexproof.victims.blackbox import BlackBox
     from lexproof.victims.endpoint import Endpoint
@@ -68,6 +69,7 @@ _LAZY = {
     "export_certificate": "lexproof.certificates",
     "load": "lexproof.victims.load",
     "read": "lexproof.data",
+    "recheck_radius": "lexproof.safe_radius.recheck",
     "recipe": "lexproof.recipes",
     "train": "lexproof.training",
 }
@@ -126,6 +128,7 @@ __all__ = [
     "radius_from_json",
     "read",
     "recheck",
+    "recheck_radius",
     "recipe",
     "train",
 ]
