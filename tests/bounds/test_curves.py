@@ -99,6 +99,29 @@ def test_default_lines_beat_constants_and_others(curve: Tanh | Sigmoid) -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES, ids=lambda curve: curve.name)
+def test_a_strip_holds_and_touches(curve: Tanh | Sigmoid) -> None:
+    """Both lines are met by the curve: no smaller error serves that slope."""
+    box = boxes(seed=9)
+    slope, height, error = curve.strip(box)
+    both = Lines((slope,), height - error, (slope,), height + error)
+    for gap in gaps(curve, box, both):
+        assert gap.min() >= -ROUNDING
+        assert gap.amin(0).max() <= 1e-9
+    assert error[4].max() <= 1e-15  # a single number
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda curve: curve.name)
+def test_a_strip_is_as_narrow_as_parallel_lines_can_be_where_the_curve_bends_one_way(curve: Tanh | Sigmoid) -> None:
+    box = Box(torch.tensor([[0.1, 0.5, 1.0]]).double(), torch.tensor([[0.4, 2.0, 5.0]]).double())
+    slope, _, error = curve.strip(box)
+    shares = torch.linspace(0, 1, 2001, dtype=torch.float64)[:, None, None]
+    x = torch.lerp(box.low, box.high, shares)
+    for factor in (0.9, 0.99, 1.01, 1.1):
+        left = curve.value(x) - factor * slope * x
+        assert (left.amax(0) - left.amin(0) > 2 * error).all()
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda curve: curve.name)
 def test_interval_and_unsettled(curve: Tanh | Sigmoid) -> None:
     box = boxes(seed=6)
     found = curve.interval(box)

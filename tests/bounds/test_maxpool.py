@@ -88,3 +88,65 @@ def test_slopes_that_are_all_0_are_equal_weights() -> None:
     slopes = torch.zeros(ROWS, 1, 4, FEATURES, dtype=torch.float64)
     (part,), _ = MaxPool().relax(box, slopes=slopes).pull(torch.ones(ROWS, 1, FEATURES, dtype=torch.float64))
     torch.testing.assert_close(part, torch.full_like(part, 1 / 3))
+
+
+def test_a_floor_is_one_more_position() -> None:
+    """In value, box, unsettled positions and planes: as a position that holds the floor."""
+    for seed in range(3):
+        box, generator = boxes(seed, 3), torch.Generator().manual_seed(seed)
+        floor = uniform((ROWS, FEATURES), -2, 2, generator)
+        floor[1, 0], floor[2, 1] = 99.0, -99.0
+        with_floor = MaxPool(floor=floor)
+        wide = Box(*(torch.cat([end, floor[:, None]], 1) for end in box))
+        for ours, theirs in zip(with_floor.interval(box), MaxPool().interval(wide), strict=True):
+            assert torch.equal(ours, theirs)
+        assert torch.equal(with_floor.unsettled(box)[0], MaxPool().unsettled(wide)[0][:, :3])
+        form = uniform((ROWS, 4, FEATURES), -1, 1, generator)
+        (ours,), constant = with_floor.relax(box).pull(form)
+        (theirs,), beside = MaxPool().relax(wide).pull(form)
+        torch.testing.assert_close(ours, theirs[:, :, :3])
+        torch.testing.assert_close(constant, beside + inner(theirs[:, :, 3], floor))
+
+
+@pytest.mark.parametrize("rectified", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_planes_with_a_floor_hold(seed: int, rectified: bool) -> None:
+    box, generator = boxes(seed, 4), torch.Generator().manual_seed(seed)
+    floor = torch.lerp(box.low.amin(1), box.high.amax(1), uniform((ROWS, FEATURES), -0.2, 1.2, generator))
+    # where the plane above and the function part most: at the floor, as far as boxes allow
+    levels = [(floor[:, None] + step).clamp(box.low, box.high) for step in (-0.1, 0.0, 0.1)]
+    points = [*random_points(box, 20, generator), *corners(box), *levels]
+    check_rule(MaxPool(rectified, floor), [box], [(point,) for point in points])
+
+
+def test_one_position_above_a_floor_lies_below_its_chord() -> None:
+    low, high = torch.full((1, 1, 1), -1.0).double(), torch.full((1, 1, 1), 3.0).double()
+    pool = MaxPool(floor=torch.ones(1, 1).double())
+    (part,), constant = pool.relax(Box(low, high)).pull(torch.full((1, 1, 1), -1.0).double())
+    assert (part.item(), constant.item()) == (-0.5, -1.5)
+
+
+def test_the_planes_of_cnn_cert_are_among_those_that_may_be_chosen() -> None:
+    """The g for which the slopes above sum to 1, and these slopes as weights below."""
+    low = torch.tensor([[[0.0], [0.5], [-1.0]]], dtype=torch.float64)
+    high = torch.tensor([[[2.0], [3.0], [2.5]]], dtype=torch.float64)
+    width = high - low
+    g = ((high / width).sum(1) - 1) / (1 / width).sum(1)
+    weights = (high - g[:, None]) / width
+    share = (g - low.amax(1)) / (high.amax(1) - low.amax(1))
+    slopes = torch.cat([weights, share[:, None]], 1)[:, None]
+    planes = MaxPool().relax(Box(low, high), slopes=slopes)
+    torch.testing.assert_close(planes.above[:, 0], weights)
+    torch.testing.assert_close(planes.below[:, 0], weights)
+    torch.testing.assert_close(planes.above_at[:, 0], g - (weights * low).sum(1))
+
+
+def test_floors_follow_their_rows() -> None:
+    floor = torch.tensor([[1.0], [2.0], [3.0]], dtype=torch.float64)
+    chosen = MaxPool(floor=floor).of_rows(torch.tensor([2, 0]))
+    assert chosen.floor is not None
+    assert chosen.floor.tolist() == [[3.0], [1.0]]
+    repeated = MaxPool(floor=floor[:1]).repeated(3)
+    assert repeated.floor is not None
+    assert repeated.floor.tolist() == [[1.0]] * 3
+    assert MaxPool(True).repeated(4).rectified

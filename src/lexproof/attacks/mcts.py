@@ -179,7 +179,9 @@ def simulate(
     texts = np.prod(sizes[list(old)], dtype=np.float64) * sizes[new]
     whole = texts <= sims
     draws = 0 if whole.all() else sims
-    drawn = 1 + (ladder[list(old)] <= rng.random((draws, len(old), 1))).sum(axis=2)
+    chances = rng.random((draws, len(old)))
+    steps = [np.searchsorted(ladder[i], own, side="right") for i, own in zip(old, chances.T, strict=True)]
+    drawn = 1 + np.array(steps, np.int64).reshape(len(old), draws).T
     listed = list(product(*(range(1, sizes[i] + 1) for i in old))) if whole.any() else []
     bases = np.zeros((draws + len(listed), len(sizes)), np.int32)
     bases[:, list(old)] = np.concatenate([drawn, np.array(listed).reshape(len(listed), len(old))])
@@ -187,7 +189,8 @@ def simulate(
     owner = np.repeat(np.arange(len(new)), counts)
     number = np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
     position, size = new[owner], sizes[new[owner]]
-    last = (ladder[position] <= rng.random((len(owner), 1))).sum(axis=1)
+    draws_of = np.split(rng.random(len(owner)), np.cumsum(counts)[:-1])
+    last = np.concatenate([np.searchsorted(ladder[i], own, side="right") for i, own in zip(new, draws_of, strict=True)])
     choices = 1 + np.where(whole[owner], number % size, last)
     rows = np.where(whole[owner], draws + number // size, number)
     return Swaps(bases, rows.astype(np.int32), position.astype(np.int32), choices.astype(np.int32)), owner

@@ -31,6 +31,7 @@ from lexproof.bounds.reach import reach
 from lexproof.bounds.region import Region
 
 _UNIT = 2.0**-24
+_NEGLIGIBLE = 1e-5  # of all coefficients' sizes
 _TINY = 1e-30  # more than underflow of float32 takes from any sum here
 
 
@@ -50,9 +51,7 @@ class AffineForms:
         cls, center: Tensor, inputs: Tensor, shared: Mapping[int, Tensor], own: Mapping[int, Tensor], slack: Tensor
     ) -> AffineForms:
         """The forms with their spread."""
-        spread = slack + _sum(sizes.abs() for sizes in own.values())
-        for symbols in shared.values():
-            spread = spread + symbols.abs().sum(1).double() * (1 + _rounding(symbols.shape[1]))
+        spread = slack + _sum(sizes.abs() for sizes in own.values()) + _sum(map(_size, shared.values()))
         return cls(center, inputs, shared, own, slack, spread)
 
     @classmethod
@@ -106,7 +105,7 @@ class AffineForms:
 def mixed(parts: Sequence[tuple[Tensor, AffineForms]], height: Tensor, error: Tensor, block: int) -> AffineForms:
     """The sum of slope (N, F) times form over at most four parts, plus a height and a new symbol for an error.
 
-    A block that one part owns, no other part has.
+    A block that one part owns, no other part has.  Shared blocks that hardly matter any more join the new symbol.
     """
     slopes = [slope.to(_symbol_type())[:, None] for slope, _ in parts]
     shared: dict[int, Tensor] = {}
@@ -117,11 +116,16 @@ def mixed(parts: Sequence[tuple[Tensor, AffineForms]], height: Tensor, error: Te
             else:
                 shared[name] = symbols * narrow
     own = {name: sizes * slope for slope, forms in parts for name, sizes in forms.own.items()}
-    lost = _sum(slope.abs() * (forms.slack + 16 * _UNIT * forms.spread) for slope, forms in parts)
-    own[block] = error + lost + _TINY
+    own[block] = error + _TINY + _sum(slope.abs() * (forms.slack + 16 * _UNIT * forms.spread) for slope, forms in parts)
+    sizes = {name: _size(symbols) for name, symbols in shared.items()}
+    spread = _sum(sizes.values()) + _sum(size.abs() for size in own.values())
+    for name, size in sizes.items():
+        if bool((size <= _NEGLIGIBLE * spread).all()):
+            own[block] = own[block] + size
+            del shared[name]
     center = height + _sum(slope * forms.center for slope, forms in parts)
     inputs = _sum(slope[:, None] * forms.inputs for slope, forms in parts)
-    return AffineForms.of(center, inputs, shared, own, torch.zeros_like(error))
+    return AffineForms(center, inputs, shared, own, torch.zeros_like(error), spread)
 
 
 def joint_spreads(first: tuple[Tensor, AffineForms], second: tuple[Tensor, AffineForms]) -> tuple[Tensor, Tensor]:
@@ -142,6 +146,11 @@ def joint_spreads(first: tuple[Tensor, AffineForms], second: tuple[Tensor, Affin
     return plus, minus
 
 
+def _size(symbols: Tensor) -> Tensor:
+    """At least the sum of the sizes of a block's coefficients: (N, symbols, F) to (N, F)."""
+    return symbols.abs().sum(1).double() * (1 + _rounding(symbols.shape[1]))
+
+
 def _rounding(terms: int) -> float:
     """More than the relative error of sums of so many products in float32."""
     return 1.01 * (terms + 32) * _UNIT
@@ -152,5 +161,5 @@ def _symbol_type() -> torch.dtype:
     return torch.float32 if torch.get_float32_matmul_precision() == "highest" else torch.float64
 
 
-def _sum(terms: Iterable[Tensor]) -> Tensor | float:
-    return sum(terms, 0.0)
+def _sum(terms: Iterable[Tensor]) -> Tensor:
+    return sum(terms, torch.zeros((), dtype=torch.float64))

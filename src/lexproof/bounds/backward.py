@@ -173,20 +173,25 @@ def _interval(node: Node, boxes: list[Box], region: Region) -> Box:
 def _tightened(known: Relaxation, at: int, mask: Tensor, check: Check | None) -> Box:
     """The box of a value, by backward bounds of the units that are unsettled, in each row its own.
 
-    Rows with fewer of them than others have some settled ones bounded, too.
+    Rows are filled up to the same number of units; what is found for others is not used, so that the boxes of a row do
+    not depend on the rows beside it.
     """
     box = known.boxes[at]
     shape = box.low.shape
-    low, high = box.low.flatten(1), box.high.flatten(1)
-    open_ = mask.flatten(1)
-    most = int(open_.sum(1).max())
-    units = open_.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]
-    for part in torch.split(units, _units_at_once(known, shape), 1):
+    low, high, open_ = box.low.flatten(1), box.high.flatten(1), mask.flatten(1)
+    for part in torch.split(listed(open_), _units_at_once(known, shape), 1):
         if check is not None:
             check()
-        found = known.ends(at, part)
-        low, high = low.scatter(1, part, found.low), high.scatter(1, part, found.high)
+        found, used = known.ends(at, part), open_.gather(1, part)
+        low = low.scatter(1, part, torch.where(used, found.low, low.gather(1, part)))
+        high = high.scatter(1, part, torch.where(used, found.high, high.gather(1, part)))
     return box.meet(Box(low.reshape(shape), high.reshape(shape)))
+
+
+def listed(mask: Tensor) -> Tensor:
+    """The elements of each row of a mask (N, F) by number, filled up with others where there are fewer: (N, U), U >= 1."""
+    most = max(1, int(mask.sum(1).max()))
+    return mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]
 
 
 def _units_at_once(known: Relaxation, shape: torch.Size) -> int:

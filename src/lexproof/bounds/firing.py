@@ -4,12 +4,12 @@
 fraction of the work:
 - a unit that cannot fire in a row adds nothing to what is above it: backward bounds of later layers are taken in a
   graph without these units, in each row its own;
-- a ReLU is settled by one end of its input.  That on the side of the row's center is bounded first; only what it
-  leaves unsettled has its other end bounded, too.
+- a ReLU is settled by one end of its input.  That on the side of the row's center is bounded first.  The other end of
+  a unit that never fires is not bounded at all, that of one that always fires only if intervals of later layers need
+  it: not in the last layer, which is the dearest.
 
 Every box holds, for the reasons given in `backward`: leaving out units that are 0 in all of the region changes no value
-there.  Ends that a ReLU or a max needs are the same as in `linear_relaxation`, but where an interval is the tighter
-bound: that is then taken of boxes with one end less.
+there.  The margins are those of `linear_relaxation`, as all ends that count are the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lexproof.bounds.backward import Check, Relaxation
+from lexproof.bounds.backward import Check, Relaxation, listed
 from lexproof.bounds.graph import Box, Graph, Node, Pulled, Relaxed
 from lexproof.bounds.region import Region
 from lexproof.bounds.relu import Relu
@@ -75,47 +75,51 @@ class _Walk:
         self.thin = Graph()
         self.thin_boxes = list(self.boxes)
         self.relaxed: dict[int, Relaxed] = {}  # of the thin graph
+        read = {k for node in graph.nodes if not node.op.is_linear for k in node.inputs}
+        self.inner = {k for at in read if at for k in graph.nodes[at - 1].inputs}  # what is read by what is bounded
         self.firing: dict[int, tuple[int, Tensor]] = {}  # of a ReLU: its number in the thin graph, and its units there
 
     def add(self, number: int, node: Node) -> None:
         """Find the box of a value, after those of what it reads are tightened."""
         op = node.op
+        masks = () if op.is_linear else op.unsettled(*(self.boxes[k] for k in node.inputs))
         if isinstance(op, Relu):
-            sides = [torch.where(self.centers[k] > 0, 1.0, -1.0) for k in node.inputs]
-            self._tighten(node, sides)
-            self._tighten(node, [-side for side in sides])
+            side = torch.where(self.centers[node.inputs[0]] > 0, 1.0, -1.0)
+            self._tighten(node, masks, [side])
+            (box,), (mask,) = (self.boxes[k] for k in node.inputs), masks
+            self._tighten(node, [mask & ~(box.high <= 0)] if number in self.inner else op.unsettled(box), [-side])
         elif isinstance(op, MaxOfSlots):  # what cannot be the largest needs no lower end
             ones = [torch.ones_like(self.centers[k]) for k in node.inputs]
-            self._tighten(node, [-one for one in ones])
-            self._tighten(node, ones)
+            self._tighten(node, masks, [-one for one in ones])
+            self._tighten(node, op.unsettled(*(self.boxes[k] for k in node.inputs)), ones)
         if isinstance(op, OpenWords):
             box = op.budgeted(self.region)
         else:
             box = op.interval(*(self.boxes[k] for k in node.inputs))
         self.boxes.append(box if self.outer is None else box.meet(self.outer[number]))
 
-    def _tighten(self, node: Node, signs: Sequence[Tensor]) -> None:
-        """Bound the ends of unsettled inputs that are on these sides: the lower end where the sign is 1."""
-        masks = node.op.unsettled(*(self.boxes[k] for k in node.inputs))
+    def _tighten(self, node: Node, masks: Sequence[Tensor], signs: Sequence[Tensor]) -> None:
+        """Bound the ends of these units of the inputs that are on these sides: the lower end where the sign is 1."""
         for at, mask, sign in zip(node.inputs, masks, signs, strict=True):
             op = self.nodes[at - 1].op
             if isinstance(op, SumOfSlots) and bool(mask.any()):
-                self.boxes[at] = self._tightened(at, op, _listed(mask), sign)
+                self.boxes[at] = self._tightened(at, op, mask, sign)
 
-    def _tightened(self, at: int, op: SumOfSlots, units: Tensor, sign: Tensor) -> Box:
+    def _tightened(self, at: int, op: SumOfSlots, mask: Tensor, sign: Tensor) -> Box:
         inputs, thin = self._thinned(at, op)
         known = Relaxation(self.thin, self.region, tuple(self.thin_boxes), self.relaxed)
         box = self.boxes[at]
         low, high = box
         widest = max(columns.shape[1] for columns in thin.columns)
-        for part in torch.split(units, max(1, _CELLS // (len(units) * widest)), 1):
+        for part in torch.split(listed(mask), max(1, _CELLS // (len(mask) * widest)), 1):
             if self.check is not None:
                 self.check()
             signs = sign.gather(1, part)
             pulled = thin.pull_units(part, signs)
             found = known.below(dict(zip(inputs, pulled.forms, strict=True)), pulled.constant)
-            low = low.scatter(1, part, torch.where(signs > 0, found, low.gather(1, part)))
-            high = high.scatter(1, part, torch.where(signs > 0, high.gather(1, part), -found))
+            used = mask.gather(1, part)  # as in `linear_relaxation`
+            low = low.scatter(1, part, torch.where(used & (signs > 0), found, low.gather(1, part)))
+            high = high.scatter(1, part, torch.where(used & (signs < 0), -found, high.gather(1, part)))
         return box.meet(Box(low, high))
 
     def _thinned(self, at: int, op: SumOfSlots) -> tuple[list[int], _Thin]:
@@ -128,7 +132,7 @@ class _Walk:
         if number not in self.firing:
             (at,) = self.nodes[number - 1].inputs
             box, op = self.boxes[at], self.nodes[at - 1].op
-            units = _listed(~(box.high <= 0))
+            units = listed(~(box.high <= 0))
             inputs: list[int] = [0]
             if isinstance(op, OpenWords):
                 own: OpenWords | SumOfSlots = op.of_units(units)
@@ -140,9 +144,3 @@ class _Walk:
             self.thin_boxes += [before, Relu().interval(before)]
             self.firing[number] = self.thin.add(Relu(), self.thin.add(own, *inputs)), units
         return self.firing[number]
-
-
-def _listed(mask: Tensor) -> Tensor:
-    """Units (N, U) of each row that hold all in a mask (N, F), filled up with others; at least one."""
-    most = max(1, int(mask.sum(1).max()))
-    return mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]

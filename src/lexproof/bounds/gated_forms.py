@@ -84,47 +84,48 @@ class _Gated(NamedTuple):
     error: Tensor
 
 
+class _Factor(NamedTuple):
+    """A number curve(x): x as affine forms, a strip of the curve, and the middle and half the width of its range."""
+
+    forms: AffineForms
+    strip: Strip
+    middle: Tensor
+    half: Tensor
+
+    @classmethod
+    def of(cls, known: Known, curve: Sigmoid | Tanh | None) -> _Factor:
+        """The factor; x itself if there is no curve."""
+        nothing = torch.zeros_like(known.box.low)
+        strip = Strip(nothing + 1, nothing, nothing) if curve is None else curve.strip(known.box)
+        low, high = known.box if curve is None else curve.interval(known.box)
+        return cls(known.forms, strip, (low + high) / 2, (high - low) / 2)
+
+    def scaled(self, by: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """by * (curve(x) - middle): its slope of x, its value at the form's center, and its error."""
+        slope, height, error = self.strip
+        return by * slope, by * (slope * self.forms.center + height - self.middle), by * error
+
+
 def _gated(gate: Known, other: Known, curve: Tanh | None, region: Region) -> _Gated:
     """Parallel planes of sigmoid(y) v, with v = curve(x), or x itself if there is no curve."""
-    nothing = torch.zeros_like(other.box.low)
-    lines = (
-        Sigmoid().strip(gate.box),
-        Strip(nothing + 1, nothing, nothing) if curve is None else curve.strip(other.box),
-    )
-    ranges = Sigmoid().interval(gate.box), other.box if curve is None else curve.interval(other.box)
-    (s0, v0), (r, r_other) = ([end / 2 for end in ends] for ends in _sums_and_widths(ranges))
-    low, high = _product_range((gate, lines[0], s0, r), (other, lines[1], v0, r_other), region)
-    height = v0 * lines[0].height + s0 * lines[1].height - s0 * v0 + (low + high) / 2
-    error = v0.abs() * lines[0].error + s0.abs() * lines[1].error + (high - low) / 2
-    return _Gated(v0 * lines[0].slope, s0 * lines[1].slope, height, error)
+    s, v = _Factor.of(gate, Sigmoid()), _Factor.of(other, curve)
+    low, high = _product_range(s, v, region)
+    height = v.middle * s.strip.height + s.middle * v.strip.height - s.middle * v.middle + (low + high) / 2
+    error = v.middle.abs() * s.strip.error + s.middle.abs() * v.strip.error + (high - low) / 2
+    return _Gated(v.middle * s.strip.slope, s.middle * v.strip.slope, height, error)
 
 
-def _sums_and_widths(boxes: tuple[Box, Box]) -> tuple[list[Tensor], list[Tensor]]:
-    return [box.low + box.high for box in boxes], [box.high - box.low for box in boxes]
-
-
-_Factor = tuple[Known, Strip, Tensor, Tensor]
-"""What a factor is a curve of, its strip, the middle of its range and half the width of that."""
-
-
-def _product_range(first: _Factor, second: _Factor, region: Region) -> tuple[Tensor, Tensor]:
-    """The range of u w: the meeting of what widths say and of what the joint forms say."""
-    (y, strip, s0, r), (x, other_strip, v0, r_other) = first, second
-    free = (
-        torch.where((r > 0) & (r_other > 0), r_other / torch.where(r > 0, r, 1.0), 1.0)
-        .sqrt()
-        .clamp(1 / _STEEPEST, _STEEPEST)
-    )
-    a, b = free * strip.slope, other_strip.slope / free
-    u0 = free * (strip.slope * y.forms.center + strip.height - s0)
-    w0 = (other_strip.slope * x.forms.center + other_strip.height - v0) / free
-    errors = free * strip.error + other_strip.error / free
-    spreads = joint_spreads((a, y.forms), (b, x.forms))
-    from_y, from_x = a[:, None] * y.forms.inputs, b[:, None] * x.forms.inputs
-    reached = [
-        torch.stack(part.chunk(2, 1)) for part in reach(region, torch.cat([from_y + from_x, from_y - from_x], 2).mT)
-    ]
-    middles, wide = torch.stack([u0 + w0, u0 - w0]), torch.stack(spreads) + errors
-    largest = torch.maximum((middles + reached[1] + wide).abs(), (middles + reached[0] - wide).abs())
-    joint, product = largest.square() / 4, r * r_other
-    return -torch.minimum(product, joint[1]), torch.minimum(product, joint[0])
+def _product_range(s: _Factor, v: _Factor, region: Region) -> tuple[Tensor, Tensor]:
+    """The least and the largest u w: the meeting of what widths say and of what the joint forms say."""
+    moves = (s.half > 0) & (v.half > 0)
+    ratio = torch.where(moves, v.half, 1.0) / torch.where(moves, s.half, 1.0)
+    free = ratio.sqrt().clamp(1 / _STEEPEST, _STEEPEST)
+    (a, u, u_error), (b, w, w_error) = s.scaled(free), v.scaled(1 / free)
+    from_gate, from_other = a[:, None] * s.forms.inputs, b[:, None] * v.forms.inputs
+    low, high = reach(region, torch.cat([from_gate + from_other, from_gate - from_other], 2).mT)
+    spread = torch.cat(joint_spreads((a, s.forms), (b, v.forms)), 1) + torch.cat([u_error + w_error] * 2, 1)
+    middle = torch.cat([u + w, u - w], 1)
+    farthest = torch.maximum((middle + high + spread).abs(), (middle + low - spread).abs())
+    above, below = (farthest.square() / 4).chunk(2, 1)
+    widths = s.half * v.half
+    return -torch.minimum(widths, below), torch.minimum(widths, above)

@@ -42,11 +42,12 @@ def _euclidean(region: BallRegion, forms: Tensor) -> Tensor:
     length = _length(step)
     power: Tensor | float = _FIRST_POWER
     for _ in range(_ROUNDS):
-        growth = (radius / length).pow(power).clamp(1.0, _FASTEST)
+        growth = (radius / length).pow(power).clamp(1 / _FASTEST, _FASTEST)
         level = level * growth
         step, before = (forms * level).clamp(least, most), length
         length = _length(step)
-        rate = (length / before).log() / growth.log().clamp(min=_TINY)
+        moved = growth.log()
+        rate = (length / before).log() / torch.where(moved == 0, 1.0, moved)
         power = 1 / rate.clamp(_FLATTEST, 1.0)
     found = (forms * step).sum(2) + ((radius.square() - length.square()) / (2 * level)).squeeze(2)
     corner = (forms.relu() * least).sum(2) - ((-forms).relu() * most).sum(2)

@@ -7,9 +7,9 @@ The descent takes the network as linear where it stands: with the margin g over 
 boundary is g + <a, y - x> = 0, and the point of it that is nearest to the *text*, inside the box, has a closed form
 (`halfspace`).  It goes there, or only a share of the way: the share grows while the margin falls about as foretold, and
 a step after which it does not is taken back.  Starts are the text, once for each of its nearest rivals, random points
-no farther away than what is known, and the nearest flip itself.  In between each flip is drawn towards the text as far
-as it stays one.  A row without a flip is sent downhill through the whole box, from its far corner and random points,
-with a look at the corner ahead after each step.
+about as far away as the boundary seems, and at last the nearest flip of all.  Before and after that each flip is drawn
+towards the text as far as it stays one.  A row without a flip is sent downhill through the whole box, from its far
+corner and from random points, with a look at the corner ahead at each step.
 
 Random starts are the same for all rows: the answer of a row does not depend on which others are beside it.
 """
@@ -17,26 +17,56 @@ Random starts are the same for all rows: the answer of a row does not depend on 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from lexproof.bounds.backward import Check
-from lexproof.bounds.ball_network import BallNetwork
-from lexproof.bounds.graph import Graph
 from lexproof.certify.deadline import TimeUp
 from lexproof.safe_radius.halfspace import least_step
 
-_ROWS = 64  # rows evaluated at once
-_RIVALS = 2  # classes that the text itself is sent to, one by one
-_BEYOND = 1.02  # of the way to the boundary: it bends
+_ROWS = 32  # rows evaluated at once, with all of their starts
+_RIVALS = 2  # classes that the text itself is sent to
+_NEAREST = -1  # in place of a rival: whichever class is nearest at the time
+_BEYOND, _JUST_BEYOND = 1.02, 1.001  # of the way to the boundary, which bends: at first, and near its nearest point
 _WRONG = 0.5  # how much of what was foretold may fail to come true
 _LONGER, _SHORTER = 1.5, 0.4  # the share of the way after a step that was right, or wrong
-_GRID, _HALVINGS = 8, 12  # looks on the way to the text, and halvings of the gap they leave
-_FAR_STARTS, _FAR_STEPS = 3, 8  # through the whole box
+_SECTIONS, _ROUNDS = 6, 5  # looks between a flip and the text, then in the gap before the first flip, and so on
+_FAR_STEPS = 8  # through the whole box
+_PROBES = 256  # random points a row, over the number of coordinates
+
+
+class Evaluated(Protocol):
+    """Something that gives logits."""
+
+    def value(self, given: Tensor) -> Tensor:
+        """The logits (M, classes) of vectors (M, K, d); differentiable."""
+        ...
+
+
+class Movable(Protocol):
+    """Rows whose words may move, as a `BallNetwork` has them; bounds are not needed here."""
+
+    @property
+    def center(self) -> Tensor:
+        """The vectors of the texts as they are: (N, K, d)."""
+        ...
+
+    @property
+    def low(self) -> Tensor:
+        """The least value of each coordinate."""
+        ...
+
+    @property
+    def high(self) -> Tensor:
+        """The largest one."""
+        ...
+
+    def graph(self, rows: Tensor) -> Evaluated:
+        """What evaluates these rows (M,), in this order; a row may be asked for more than once."""
+        ...
 
 
 class Flips(NamedTuple):
@@ -52,14 +82,14 @@ class Flips(NamedTuple):
 
 
 def nearest_flip(
-    network: BallNetwork,
+    network: Movable,
     labels: Tensor,
     norm: float,
     *,
     theta: float = 0.0,
     seed: int = 0,
     steps: int = 20,
-    restarts: int = 1,
+    restarts: int = 2,
     check: Check | None = None,
 ) -> Flips:
     """The nearest flip found of each row in the norm, by `steps` from each start, `restarts` of which are random.
@@ -68,28 +98,27 @@ def nearest_flip(
     """
     blank = Flips(network.center[:0], network.center.new_zeros(0), labels[:0], torch.zeros(0, dtype=torch.bool))
     parts = [blank]
-    for rows in torch.split(torch.arange(len(labels)), _ROWS):
+    for rows in torch.split(torch.arange(len(labels)), _ROWS) if len(labels) else ():
         search = _Rows.of(network, rows, labels[rows], norm, theta, check)
         try:
             _run(search, torch.Generator().manual_seed(seed), steps, restarts)
         except TimeUp:
-            check = _none_left
+            check = _time_is_up  # for the rows after these
         found = search.distance < math.inf
-        parts.append(Flips(search.best.unflatten(1, search.shape), search.distance, search.predicted, found))
+        parts.append(Flips(search.best.reshape(-1, *search.shape), search.distance, search.predicted, found))
     return Flips(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
 
-def _none_left() -> None:
+def _time_is_up() -> None:
     raise TimeUp
 
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows side by side, D coordinates each, and the nearest flip of each that any look has met."""
+    """N rows of D coordinates, and the nearest flip of each that any look has met.  Points are (S, N, D): S a row."""
 
-    network: BallNetwork
+    network: Movable
     rows: Tensor
-    graph: Graph
     labels: Tensor
     norm: float
     theta: float
@@ -100,104 +129,108 @@ class _Rows:
     best: Tensor
     distance: Tensor
     predicted: Tensor
+    graphs: dict[int, Evaluated] = field(default_factory=dict)  # by S
 
     @classmethod
     def of(
-        cls, network: BallNetwork, rows: Tensor, labels: Tensor, norm: float, theta: float, check: Check | None
+        cls, network: Movable, rows: Tensor, labels: Tensor, norm: float, theta: float, check: Check | None
     ) -> _Rows:
         center, low, high = (part[rows].flatten(1) for part in (network.center, network.low, network.high))
         far = torch.full((len(rows),), math.inf, dtype=center.dtype)
-        graph = network.graph(rows)
-        return cls(network, rows, graph, labels, norm, theta, check, center, low, high, center, far, labels)
+        return cls(network, rows, labels, norm, theta, check, center, low, high, center, far, labels)
 
     @property
     def shape(self) -> torch.Size:
         """Of the vectors of a row."""
         return self.network.center.shape[1:]
 
-    def length(self, step: Tensor) -> Tensor:
-        """The norm of each row."""
-        return torch.linalg.vector_norm(step, ord=self.norm, dim=1)
+    def length(self, steps: Tensor) -> Tensor:
+        """The norm of each step."""
+        length: Tensor = torch.linalg.vector_norm(steps, ord=self.norm, dim=-1)
+        return length
 
     def inside(self, points: Tensor) -> Tensor:
         """The points put into the box."""
         return torch.minimum(torch.maximum(points, self.low), self.high)
 
-    def flipped(self, points: Tensor) -> Tensor:
-        """Which points are flips; the nearest one of each row is kept."""
+    def look(self, points: Tensor) -> Tensor:
+        """Which points are flips, (S, N); the nearest one of each row is kept."""
         with torch.no_grad():
-            return self._keep(points, self._logits(points))
+            return self._keep(points, self._leads(points))
 
-    def downhill(self, points: Tensor, rivals: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """How much margin over the rivals (by default the nearest) is left, and its gradient; flips are kept."""
+    def downhill(self, points: Tensor, rivals: Tensor) -> tuple[Tensor, Tensor]:
+        """How much margin over the rivals (S, N) is left, theta included, and its gradient; flips are kept."""
         given = points.detach().clone().requires_grad_()
         with torch.enable_grad():
-            logits = self._logits(given)
-            leads = _leads(logits, self.labels)
-            taken = leads.detach().argmax(1) if rivals is None else rivals
-            margin = -leads.gather(1, taken[:, None])[:, 0]
+            leads = self._leads(given)
+            nearest = leads.detach().argmax(2)
+            taken = torch.where(rivals == _NEAREST, nearest, rivals)
+            margin = -leads.gather(2, taken[:, :, None])[:, :, 0]
             (gradient,) = torch.autograd.grad(margin.sum(), given, allow_unused=True)
-        self._keep(points, logits.detach())
+        self._keep(points, leads.detach())
         form = torch.zeros_like(points) if gradient is None else gradient.nan_to_num(0.0, 0.0, 0.0)
         return margin.detach() + self.theta, form
 
-    def nearest_on(self, points: Tensor, margin: Tensor, form: Tensor) -> Tensor:
-        """The points of the box, nearest to the texts, at which the lines through `points` foretell a flip."""
-        need = margin - (form * (points - self.center)).sum(1)
-        return self.center + least_step(
-            form, _BEYOND * need, self.center - self.low, self.high - self.center, self.norm
-        )
+    def target(self, points: Tensor, margin: Tensor, form: Tensor, beyond: float) -> Tensor:
+        """A little beyond the points, nearest to the texts, at which the lines through `points` foretell a flip.
 
-    def without_flip(self) -> tuple[Tensor, _Rows]:
-        """The rows of which no flip is known, and a search among them alone."""
-        at = (self.distance == math.inf).nonzero()[:, 0]
-        return at, _Rows.of(self.network, self.rows[at], self.labels[at], self.norm, self.theta, self.check)
+        That may be outside the box: a target that was put into it could be the boundary itself, and no flip.
+        """
+        need = margin - (form * (points - self.center)).sum(2)
+        rooms = (self.center - self.low, self.high - self.center)
+        below, above = (room.expand_as(points).flatten(0, 1) for room in rooms)
+        step = least_step(form.flatten(0, 1), need.flatten(), below, above, self.norm)
+        return self.center + beyond * step.view_as(points)
 
-    def take(self, at: Tensor, other: _Rows) -> None:
-        """Keep what a search among the rows `at` has found."""
-        self.best, self.distance, self.predicted = (
-            old.index_copy(0, at, new)
-            for old, new in (
-                (self.best, other.best),
-                (self.distance, other.distance),
-                (self.predicted, other.predicted),
-            )
-        )
-
-    def _logits(self, points: Tensor) -> Tensor:
+    def _leads(self, points: Tensor) -> Tensor:
+        """By how much each class leads the label, -inf for the label itself: (S, N, classes)."""
         if self.check is not None:
             self.check()
-        return self.graph.value(points.unflatten(1, self.shape))
+        copies = len(points)
+        if copies not in self.graphs:
+            self.graphs[copies] = self.network.graph(self.rows.repeat(copies))
+        logits = self.graphs[copies].value(points.reshape(-1, *self.shape))
+        own = self.labels.repeat(copies)[:, None]
+        return (logits - logits.gather(1, own)).scatter(1, own, -math.inf).reshape(*points.shape[:2], -1)
 
-    def _keep(self, points: Tensor, logits: Tensor) -> Tensor:
-        flipped = _leads(logits, self.labels).amax(1) > self.theta
-        distance = self.length(points - self.center)
-        nearer = flipped & (distance < self.distance)
-        self.best = torch.where(nearer[:, None], points, self.best)
+    def _keep(self, points: Tensor, leads: Tensor) -> Tensor:
+        lead, rival = leads.max(2)
+        flipped = lead > self.theta
+        far = torch.where(flipped, self.length(points - self.center), math.inf)
+        distance, first = far.min(0)
+        nearer, row = distance < self.distance, torch.arange(len(distance))
+        self.best = torch.where(nearer[:, None], points[first, row], self.best)
         self.distance = torch.where(nearer, distance, self.distance)
-        self.predicted = torch.where(nearer, logits.argmax(1), self.predicted)
+        self.predicted = torch.where(nearer, rival[first, row], self.predicted)
         return flipped
 
 
-def _leads(logits: Tensor, labels: Tensor) -> Tensor:
-    """By how much each class leads the label, -inf for the label itself: (N, classes)."""
-    own = labels[:, None]
-    return (logits - logits.gather(1, own)).scatter(1, own, -math.inf)
-
-
 def _run(search: _Rows, generator: torch.Generator, steps: int, restarts: int) -> None:
-    for rivals in _nearest_rivals(search):
-        _descend(search, search.center, steps, rivals)
-    _through_the_box(search, generator)
+    rivals, reach = _nearest_rivals(search)
+    _probe(search, generator)
+    drawn = torch.stack([_random(search, generator) for _ in range(restarts + 2)])
+    way = search.low + drawn[:restarts, None] * (search.high - search.low) - search.center
+    length = search.length(way)
+    share = torch.minimum(torch.minimum(reach, search.distance), length) / torch.where(length > 0, length, 1.0)
+    from_text = search.center.expand(len(rivals), -1, -1)
+    starts = torch.cat([from_text, search.center + share[:, :, None] * way, search.best[None]])
+    free = torch.full((restarts + 1, len(search.rows)), _NEAREST)
+    _descend(search, search.inside(starts), steps, torch.cat([rivals, free]), _BEYOND)
+    _through_the_box(search, drawn[restarts:])
     _draw_in(search)
-    for _ in range(restarts):
-        point = search.inside(search.low + _random(search, generator) * (search.high - search.low))
-        way = point - search.center
-        reach = search.length(way)
-        share = torch.minimum(search.distance, reach) / torch.where(reach > 0, reach, 1.0)
-        _descend(search, search.inside(search.center + share[:, None] * way), steps)
-        _draw_in(search)
-    _descend(search, search.best, steps)
+    _descend(search, search.best[None], steps, torch.full((1, len(search.rows)), _NEAREST), _JUST_BEYOND)
+    _draw_in(search)
+
+
+def _probe(search: _Rows, generator: torch.Generator) -> None:
+    """Look at random points of the box, of its corners and along few axes: what finds flips in few dimensions only."""
+    kinds = max(1, _PROBES // search.center.shape[1] // 3)
+    drawn = torch.stack([_random(search, generator) for _ in range(3 * kinds)])
+    drawn[:kinds] = drawn[:kinds].round()
+    way = search.low + drawn[:, None] * (search.high - search.low) - search.center
+    sparse = torch.stack([_random(search, generator) < 1 / 3 for _ in range(kinds)])
+    way[-kinds:] = way[-kinds:] * sparse[:, None]
+    search.look(search.inside(search.center + way))
     _draw_in(search)
 
 
@@ -205,63 +238,67 @@ def _random(search: _Rows, generator: torch.Generator) -> Tensor:
     return torch.rand(search.center.shape[1], generator=generator, dtype=search.center.dtype)
 
 
-def _nearest_rivals(search: _Rows) -> Iterator[Tensor]:
-    """The classes (N,) whose boundaries seem nearest from the texts, the nearest first."""
-    classes = search.graph.value(search.center.unflatten(1, search.shape)).shape[1]
+def _nearest_rivals(search: _Rows) -> tuple[Tensor, Tensor]:
+    """The classes whose boundaries seem nearest from each text, (R, N), and how far the nearest seems to be, (N,)."""
+    here = search.center[None]
+    search.look(here)
+    classes = search.graphs[1].value(search.center.reshape(-1, *search.shape)).shape[1]
     ways = []
     for step in range(1, classes):  # the class so many after the label, in a circle
-        margin, form = search.downhill(search.center, (search.labels + step) % classes)
-        steepest = torch.linalg.vector_norm(form, ord=_dual(search.norm), dim=1)
-        ways.append(margin.clamp(min=0) / steepest)  # nan or inf, which is last, where nothing changes
-    order = torch.stack(ways, 1).argsort(dim=1, stable=True) + 1
-    for steps in order.unbind(1)[:_RIVALS]:
-        yield (search.labels + steps) % classes
+        margin, form = search.downhill(here, ((search.labels + step) % classes)[None])
+        ways.append(search.length(search.target(here, margin, form, 1.0) - search.center)[0])
+        ways[-1] = torch.where(form[0].any(1), ways[-1], math.inf)  # nothing changes: it is nowhere
+    reach, order = torch.stack(ways).sort(dim=0, stable=True)
+    return (search.labels + order[:_RIVALS] + 1) % classes, reach[0]
 
 
-def _dual(norm: float) -> float:
-    return {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}[norm]
-
-
-def _descend(search: _Rows, points: Tensor, steps: int, rivals: Tensor | None = None) -> None:
+def _descend(search: _Rows, points: Tensor, steps: int, rivals: Tensor, beyond: float) -> None:
     """Steps to the nearest point of the boundary as it seems, as long as they do what they seem to do."""
-    share = torch.ones(len(points), 1, dtype=points.dtype)
+    share = torch.ones(*points.shape[:2], 1, dtype=points.dtype)
     margin, form = search.downhill(points, rivals)
     for _ in range(steps):
-        ahead = points + share * (search.nearest_on(points, margin, form) - points)
-        ahead = search.inside(ahead)
-        foretold = (form * (ahead - points)).sum(1)
+        ahead = search.inside(points + share * (search.target(points, margin, form, beyond) - points))
+        foretold = (form * (ahead - points)).sum(2)
         found, next_form = search.downhill(ahead, rivals)
-        worse = found - (margin + foretold)
-        right = worse <= _WRONG * (margin.abs() + foretold.abs())
-        points = torch.where(right[:, None], ahead, points)
-        margin, form = torch.where(right, found, margin), torch.where(right[:, None], next_form, form)
-        share = torch.where(right[:, None], (_LONGER * share).clamp(max=1.0), _SHORTER * share)
+        right = found - (margin + foretold) <= _WRONG * (margin.abs() + foretold.abs())
+        points = torch.where(right[:, :, None], ahead, points)
+        margin, form = torch.where(right, found, margin), torch.where(right[:, :, None], next_form, form)
+        share = torch.where(right[:, :, None], (_LONGER * share).clamp(max=1.0), _SHORTER * share)
 
 
 def _draw_in(search: _Rows) -> None:
-    """Look for flips on the way from each flip to the text: the first of a grid, then by halving the gap before it."""
-    start, far = search.center, search.best
-    known, below = torch.ones_like(search.distance), torch.zeros_like(search.distance)
-    for k in range(_GRID - 1, 0, -1):
-        at = torch.full_like(known, k / _GRID)
-        flipped = search.flipped(start + at[:, None] * (far - start))
-        known = torch.where(flipped, at, known)
-    below = known - 1 / _GRID
-    for _ in range(_HALVINGS):
-        at = (known + below) / 2
-        flipped = search.flipped(start + at[:, None] * (far - start))
-        known, below = torch.where(flipped, at, known), torch.where(flipped, below, at)
+    """Look for flips between each flip and its text: at some places, then in the gap before the first flip, and on."""
+    text, way = search.center, search.best - search.center
+    low, high = torch.zeros_like(search.distance), torch.ones_like(search.distance)
+    parts = torch.arange(1, _SECTIONS + 1, dtype=low.dtype)[:, None] / (_SECTIONS + 1)
+    for _ in range(_ROUNDS):
+        at = low + parts * (high - low)
+        flipped = search.look(search.inside(text + at[:, :, None] * way))
+        marks = torch.cat([low[None], at, high[None]])
+        first = torch.cat([flipped, torch.ones_like(flipped[:1])]).int().argmax(0)  # of the marks from `at` on
+        row = torch.arange(len(low))
+        low, high = marks[first, row], marks[first + 1, row]
 
 
-def _through_the_box(search: _Rows, generator: torch.Generator) -> None:
+def _through_the_box(search: _Rows, drawn: Tensor) -> None:
     """Descent of rows without a flip, by shrinking steps along the signs of the gradient."""
-    at, rest = search.without_flip()
+    at = (search.distance == math.inf).nonzero()[:, 0]
+    if not len(at):
+        return
+    rest = _Rows.of(search.network, search.rows[at], search.labels[at], search.norm, search.theta, search.check)
     width, middle = rest.high - rest.low, (rest.high + rest.low) / 2
-    starts = [torch.where(rest.center > middle, rest.low, rest.high)]
-    starts += [rest.low + _random(rest, generator) * width for _ in range(_FAR_STARTS - 1)]
-    for points in starts if len(at) else ():
-        for step in range(_FAR_STEPS):
-            _, form = rest.downhill(points)
-            rest.flipped(torch.where(form > 0, rest.low, torch.where(form < 0, rest.high, points)))
-            points = rest.inside(points - form.sign() * width * (0.5 - 0.5 * step / _FAR_STEPS))
-    search.take(at, rest)
+    corner = torch.where(rest.center > middle, rest.low, rest.high)
+    points = torch.cat([corner[None], rest.low + drawn[:, None] * width])
+    rivals = torch.full(points.shape[:2], _NEAREST)
+    for step in range(_FAR_STEPS):
+        _, form = rest.downhill(points, rivals)
+        rest.look(torch.where(form > 0, rest.low, torch.where(form < 0, rest.high, points)))
+        points = rest.inside(points - form.sign() * width * (0.5 - 0.5 * step / _FAR_STEPS))
+    search.best, search.distance, search.predicted = (
+        old.index_copy(0, at, new)
+        for old, new in (
+            (search.best, rest.best),
+            (search.distance, rest.distance),
+            (search.predicted, rest.predicted),
+        )
+    )
