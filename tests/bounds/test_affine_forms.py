@@ -5,7 +5,6 @@ import torch
 from form_cases import ROWS, ball, forms, points, symbols, values
 from torch import Tensor
 
-import lexproof.bounds.affine_forms as affine_forms
 from lexproof.bounds.affine_forms import AffineForms, joint_spreads, mixed
 from lexproof.bounds.ball import NORMS
 from lexproof.bounds.graph import Box
@@ -165,7 +164,21 @@ def test_constants_do_not_move() -> None:
     assert not found.mapped(torch.ones(2, WIDTH, dtype=torch.float64)).shared
 
 
-def test_float64_takes_the_place_of_untrusted_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(affine_forms.torch, "get_float32_matmul_precision", lambda: "medium")
+@pytest.mark.parametrize("setting", ["medium", "high", "highest"])
+def test_float64_takes_the_place_of_untrusted_products(setting: str) -> None:
     given = forms(1, WIDTH, (), (3,))
-    assert given.mapped(torch.ones(2, WIDTH, dtype=torch.float64)).shared[3].dtype == torch.float64
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision(setting)
+        found = given.mapped(torch.ones(2, WIDTH, dtype=torch.float64)).shared[3]
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert found.dtype == (torch.float32 if setting == "highest" else torch.float64)
+
+
+@pytest.mark.parametrize(("setting", "kept"), [("highest", torch.float32), ("medium", torch.float64)])
+def test_older_releases_have_one_setting(setting: str, kept: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = forms(1, WIDTH, (), (3,))
+    monkeypatch.setattr(torch.backends, "mkldnn", object())
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: setting)
+    assert given.mapped(torch.ones(2, WIDTH, dtype=torch.float64)).shared[3].dtype == kept

@@ -156,6 +156,7 @@ def tampered(own: RadiusBracket, what: str) -> RadiusBracket:
         "shape": {"flip": replace(own.flip, vectors=((0.0,),))},
         "box": {"flip": replace(own.flip, vectors=((first[0] + 9, *first[1:]), *rest))},
         "text": {"replacement": replace(own.replacement, text=own.text)},
+        "nearer": {"replacement": replace(own.replacement, distance=own.replacement.distance / 2)},
         "predicted": {"predicted": (own.predicted + 1) % 3},
     }
     return replace(own, **changes[what])  # type: ignore[arg-type]
@@ -172,6 +173,7 @@ def tampered(own: RadiusBracket, what: str) -> RadiusBracket:
         ("shape", "expected vectors of shape"),
         ("box", "or outside the box"),
         ("text", "does not change words"),
+        ("nearer", "is at distance"),
         ("predicted", "the text is not read as class"),
     ],
 )

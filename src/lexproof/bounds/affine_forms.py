@@ -157,8 +157,13 @@ def _rounding(terms: int) -> float:
 
 
 def _symbol_type() -> torch.dtype:
-    """float32, unless its products may be computed with less precision."""
-    return torch.float32 if torch.get_float32_matmul_precision() == "highest" else torch.float64
+    """float32, unless torch was told that its products may be computed with less precision."""
+    settings = getattr(torch.backends.mkldnn, "matmul", None)  # not in older releases, which have only the other one
+    if settings is None:
+        is_full = torch.get_float32_matmul_precision() == "highest"
+    else:
+        is_full = settings.fp32_precision in ("none", "ieee")
+    return torch.float32 if is_full else torch.float64
 
 
 def _sum(terms: Iterable[Tensor]) -> Tensor:

@@ -189,7 +189,7 @@ def _tightened(known: Relaxation, at: int, mask: Tensor, check: Check | None) ->
 
 
 def listed(mask: Tensor) -> Tensor:
-    """The elements of each row of a mask (N, F) by number, filled up with others where there are fewer: (N, U), U >= 1."""
+    """The elements of each row of a mask (N, F), by number, and others where there are fewer: (N, U), U >= 1."""
     most = max(1, int(mask.sum(1).max()))
     return mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]
 

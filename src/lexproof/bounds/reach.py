@@ -29,7 +29,8 @@ def reach(region: Region, forms: Tensor) -> tuple[Tensor, Tensor]:
         low, high = _euclidean(region, both).chunk(2, 1)
     else:
         at = (both @ region.center.flatten(1)[:, :, None]).squeeze(2)
-        low, high = (region.minimum(both.unflatten(2, region.center.shape[1:])) - at).chunk(2, 1)
+        wide = both.reshape(*both.shape[:2], *region.center.shape[1:])
+        low, high = (region.minimum(wide) - at).chunk(2, 1)
     return low, -high
 
 
@@ -55,4 +56,5 @@ def _euclidean(region: BallRegion, forms: Tensor) -> Tensor:
 
 
 def _length(vectors: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(vectors, dim=2, keepdim=True).clamp(min=_TINY)
+    length: Tensor = torch.linalg.vector_norm(vectors, dim=2, keepdim=True)
+    return length.clamp(min=_TINY)

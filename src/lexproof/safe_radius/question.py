@@ -26,7 +26,7 @@ from lexproof.safe_radius.replacements import Replacements
 from lexproof.safe_radius.tree import TreeSearch
 from lexproof.safe_radius.vocabulary import Words, words_of
 from lexproof.text import Text
-from lexproof.victims.balls import Group, Item, Opened, opened
+from lexproof.victims.balls import Item, Opened, opened
 from lexproof.victims.base import Victim
 
 if TYPE_CHECKING:
@@ -140,11 +140,10 @@ class _Block:
         clock = _Clock(self.settings.time_limit)
         found = opened(self.victim, self.items)
         predicted = self._predicted()
-        ends = [_Ends(math.inf, None)] * len(self.items)  # of those that the victim does not read
-        for group in found.groups:
-            for number, own in zip(group.items, self._ends(group, found, predicted[group.items], clock), strict=True):
-                ends[number] = own
-        replaced = self._replaced(found.scale, [own.lower == math.inf for own in ends], clock)
+        lower = self._lower(found, predicted, clock)
+        flips = self._flips(found, predicted, clock) if "descent" in self.settings.uppers else {}
+        ends = [_Ends(own, flips.get(number)) for number, own in enumerate(lower)]
+        replaced = self._replaced(found.scale, [own == math.inf for own in lower], clock)
         return [
             self._bracket(item, found.tokens[k], found.scale, int(predicted[k]), ends[k], replaced[k], clock)
             for k, item in enumerate(self.items)
@@ -156,30 +155,42 @@ class _Block:
         labels = dict(zip(texts, self.victim.predict([text.input for text in texts]).tolist(), strict=True))
         return np.array([labels[item.text] for item in self.items], np.int64)
 
-    def _ends(self, group: Group, found: Opened, predicted: NDArray[np.int64], clock: _Clock) -> Iterator[_Ends]:
-        """Certified radii of a group, and the flips of vectors that the victim confirms."""
+    def _lower(self, found: Opened, predicted: NDArray[np.int64], clock: _Clock) -> list[float]:
+        """The certified radius of each item; inf of those that the victim does not read."""
+        import torch
+
+        from lexproof.safe_radius.lower import certified_radii
+
+        radii, settings = [math.inf] * len(self.items), self.settings
+        for group in found.groups:
+            labels = torch.from_numpy(predicted[group.items])
+            theta = 2 * self.victim.rounding
+            own = certified_radii(
+                group.network, labels, settings.norm, theta=theta, tolerance=settings.tolerance, check=clock
+            )
+            for number, radius in zip(group.items, own.tolist(), strict=True):
+                radii[number] = radius
+        return radii
+
+    def _flips(self, found: Opened, predicted: NDArray[np.int64], clock: _Clock) -> dict[int, VectorFlip]:
+        """The nearest vectors found by descent that the victim confirms to be a flip, by item."""
         import torch
 
         from lexproof.safe_radius.descent import nearest_flip
-        from lexproof.safe_radius.lower import certified_radii
         from lexproof.safe_radius.replay import confirmed
+        from lexproof.safe_radius.whole import movable
 
-        settings, theta = self.settings, 2 * self.victim.rounding
-        labels = torch.from_numpy(predicted)
-        lower = certified_radii(
-            group.network, labels, settings.norm, theta=theta, tolerance=settings.tolerance, check=clock
-        )
-        if "descent" not in settings.uppers:
-            yield from (_Ends(own, None) for own in lower.tolist())
-            return
-        flips = nearest_flip(group.network, labels, settings.norm, theta=theta, seed=settings.seed, check=clock)
-        for row, number in enumerate(group.items):
-            flip = None
-            if bool(flips.found[row]):
-                tokens, vectors = found.tokens[number], flips.vectors[row]
-                center = group.network.center[row]
-                flip = confirmed(self.victim, tokens, found.scale, center, vectors, int(labels[row]), settings.norm)
-            yield _Ends(float(lower[row]), flip)
+        flips, settings, theta = {}, self.settings, 2 * self.victim.rounding
+        for numbers, rows in movable(self.victim, found):
+            labels, centers = torch.from_numpy(predicted[numbers]), rows.center
+            near = nearest_flip(rows, labels, settings.norm, theta=theta, seed=settings.seed, check=clock)
+            for row in near.found.nonzero()[:, 0].tolist():
+                tokens, label = found.tokens[numbers[row]], int(labels[row])
+                vectors, center = near.vectors[row], centers[row]
+                flip = confirmed(self.victim, tokens, found.scale, center, vectors, label, settings.norm)
+                if flip is not None:
+                    flips[numbers[row]] = flip
+        return flips
 
     def _replaced(self, scale: Scale, safe: Sequence[bool], clock: _Clock) -> list[WordFlip | None]:
         """The nearest words that change the class, of items for which there may be some."""

@@ -80,10 +80,17 @@ def _check_flip(victim: Victim, bracket: RadiusBracket, flip: VectorFlip, found:
 
 
 def _check_words(victim: Victim, bracket: RadiusBracket, flip: WordFlip, text: Text, found: Opened) -> float:
-    del found
+    import torch
+
     new = text.swap({change.position: change.new for change in flip.changed})
     if str(new) != flip.text or not {change.position for change in flip.changed} <= set(bracket.words):
         raise EvidenceError(f"{flip.text!r} does not change words {bracket.words} alone")
     if int(victim.predict([new.input])[0]) == bracket.predicted:
         raise EvidenceError(f"{flip.text!r} does not change the class")
-    return flip.distance
+    centers = [own.groups[0].network.center[0] for own in (found, opened(victim, [Item(new, bracket.words)]))]
+    distance = math.inf
+    if centers[0].shape == centers[1].shape:
+        distance = float(torch.linalg.vector_norm((centers[1] - centers[0]).flatten(), ord=bracket.norm))
+    if not _agree(flip.distance, distance):
+        raise EvidenceError(f"{flip.text!r} is at distance {distance}, not {flip.distance}")
+    return distance

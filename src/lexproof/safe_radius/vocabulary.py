@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lexproof.errors import NoRule
 from lexproof.points import FloatArray
+from lexproof.text import Text
 from lexproof.victims.base import Victim
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Words:
         return order[np.isfinite(far[order])], far
 
 
+def is_word(token: str) -> bool:
+    """Whether a token is one word of a text, not punctuation."""
+    return Text.parse(token).words == (token,)
+
+
 def words_of(victim: Victim, scale: Scale) -> Words:
     """The vocabulary of a word model, or the whole-word pieces of a transformer; NoRule for others."""
     from lexproof.victims.words import WordVictim
@@ -49,8 +55,8 @@ def words_of(victim: Victim, scale: Scale) -> Words:
     if isinstance(victim, WordVictim):
         from lexproof.victims.vocabulary import SPECIALS
 
-        words = victim.vocabulary.words
-        ids = np.arange(len(SPECIALS), len(SPECIALS) + len(words))
+        known = [(k, word) for k, word in enumerate(victim.vocabulary.words, len(SPECIALS)) if is_word(word)]
+        ids, words = np.array([k for k, _ in known], np.int64), tuple(word for _, word in known)
         return Words(words, ids, scale.scaled(victim.net.embedding.weight[ids]).numpy())
     from lexproof.victims.transformer import Transformer
 
@@ -61,7 +67,7 @@ def words_of(victim: Victim, scale: Scale) -> Words:
     known = sorted(
         (number, piece)
         for piece, number in tokenizer.get_vocab().items()
-        if number not in special and piece.isalnum() and tokenizer.tokenize(piece) == [piece]
+        if number not in special and is_word(piece) and tokenizer.tokenize(piece) == [piece]
     )
     ids = np.array([number for number, _ in known], np.int64)
     vectors = scale.scaled(victim.model.get_input_embeddings().weight[ids]).numpy()

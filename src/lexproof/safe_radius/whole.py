@@ -64,7 +64,7 @@ class WholeRows:
 
 
 def movable(victim: Victim, found: Opened) -> list[tuple[list[int], Movable]]:
-    """What descent moves in, with the numbers of its items: the groups, or of a recurrent network all items as wholes."""
+    """What descent moves in, with the numbers of its items: the groups, or whole rows of a recurrent network."""
     if not isinstance(victim, WordVictim) or victim.kind not in ("lstm", "bilstm"):
         return [(group.items, group.network) for group in found.groups]
     read = [number for number, own in enumerate(found.tokens) if len(own.places)]
