@@ -1,6 +1,7 @@
 """The search for the largest certified radius."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from lexproof.bounds.backward import Check, Relaxation, linear_relaxation
 from lexproof.bounds.ball import BallRegion
-from lexproof.bounds.graph import Graph
+from lexproof.bounds.graph import Box, Graph
 from lexproof.bounds.linear_ops import Affine, Flatten
 from lexproof.bounds.relu import Relu
 from lexproof.certify.deadline import TimeUp
@@ -42,7 +43,9 @@ class Layers:
             value = graph.add(Affine(*layer), graph.add(Relu(), value) if k else value)
         return graph
 
-    def relaxation(self, graph: Graph, region: BallRegion, check: Check | None = None) -> Relaxation:
+    def relaxation(
+        self, graph: Graph, region: BallRegion, check: Check | None = None, outer: Sequence[Box] | None = None
+    ) -> Relaxation:
         return linear_relaxation(graph, region, check)
 
 

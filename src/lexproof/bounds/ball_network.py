@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from torch import Tensor
 
 from lexproof.bounds.backward import Check, Relaxation
 from lexproof.bounds.ball import BallRegion
-from lexproof.bounds.graph import Graph
+from lexproof.bounds.graph import Box, Graph
 
 
 class BallNetwork(Protocol):
@@ -37,6 +38,11 @@ class BallNetwork(Protocol):
         """The operations for these rows (M,), in this order; a row may be asked for more than once."""
         ...
 
-    def relaxation(self, graph: Graph, region: BallRegion, check: Check | None = None) -> Relaxation:
-        """Boxes of all values of such a graph over a region of as many rows."""
+    def relaxation(
+        self, graph: Graph, region: BallRegion, check: Check | None = None, outer: Sequence[Box] | None = None
+    ) -> Relaxation:
+        """Boxes of all values of such a graph over a region of as many rows.
+
+        `outer` are boxes of the values over a region that holds this one, for what they may save.
+        """
         ...

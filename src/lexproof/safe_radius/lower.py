@@ -3,16 +3,19 @@
 Guarantee: for each row, every point of the ball of the radius returned (and of the box) keeps the label by a margin of
 logits above `theta`: the bound was evaluated at this very radius.  How the search gets there does not matter for that.
 
-The search: the bound of the least margin falls as the radius grows, the faster the larger it is, from the margin of the
-text itself.  The first radius is a share of that at which the gradient says that the margin is used up.  From then on
-the parabola through the margin of the text and those at the largest radius that is proven and the smallest that is not
-says where the bound is used up; the next radius lies half a tolerance before that, so that it is likely proven, or
-after it, so that it closes the bracket.  All rows go side by side; one leaves when its two ends agree to the tolerance.
+The search: as the radius grows the bound of the least margin falls from the margin of the text itself, by what the
+gradient takes, a multiple of the radius, and by what the relaxation loses, much like a power of it.  The multiple is
+known from the start, the power is learned from the last two radii tried.  The next radius lies half a tolerance before
+that at which the margin is used up by this law, so that it is likely proven, or after it, so that it closes the
+bracket.  All rows go side by side, none knows of the others; one leaves when its two ends agree to the tolerance.
+
+Boxes of a ball that was not proven hold in all smaller ones: they are handed on, for what they settle.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,13 +24,17 @@ from torch import Tensor
 from lexproof.bounds.backward import Check
 from lexproof.bounds.ball import BallRegion
 from lexproof.bounds.ball_network import BallNetwork
+from lexproof.bounds.graph import Box
 from lexproof.certify.deadline import TimeUp
 
 TOLERANCE = 0.01
 _ROWS = 64  # rows bounded at once: more would leave the caches
-_FIRST = 0.7  # of the radius at which the gradient says that the margin is used up: bounds lose ground on it
-_GROWTH = 2.0  # of a radius that was proven, while none is known that is not
+_FIRST = 0.25  # of the radius at which the gradient says that the margin is used up: bounds lose ground on it
+_SMALL = 0.05  # of the way to the farthest corner: the first radius is not larger, whatever the gradient says
+_POWER = 3.0  # of the radius, by which the relaxation loses, until it is learned
+_GROWTH = 8.0  # of a radius to the next, either way, at most
 _MOST = 40  # evaluations of a row
+_BY_LAW = 8  # of them by the law, then by halves
 
 
 def region_of(network: BallNetwork, rows: Tensor, radius: Tensor, norm: float) -> BallRegion:
@@ -47,14 +54,27 @@ def margin_bound(
     network: BallNetwork, rows: Tensor, radius: Tensor, labels: Tensor, norm: float, check: Check | None = None
 ) -> Tensor:
     """A lower bound of the least margin over all points of each row's ball: (M,); -inf where it is not a number."""
+    return _bounded(network, rows, radius, labels, norm, check, None)[0]
+
+
+def _bounded(
+    network: BallNetwork,
+    rows: Tensor,
+    radius: Tensor,
+    labels: Tensor,
+    norm: float,
+    check: Check | None,
+    outer: Sequence[Box] | None,
+) -> tuple[Tensor, tuple[Box, ...]]:
+    """The bound, and the boxes of all values; `outer` are boxes of balls around these."""
     if check is not None:
         check()
     with torch.no_grad():
         graph = network.graph(rows)
-        relaxation = network.relaxation(graph, region_of(network, rows, radius, norm), check)
+        relaxation = network.relaxation(graph, region_of(network, rows, radius, norm), check, outer)
         forms = margin_forms(labels, relaxation.boxes[-1].low.shape[1])
         least = relaxation.lower(graph.last, forms).amin(1)
-    return torch.where(least.isnan(), -math.inf, least)
+    return torch.where(least.isnan(), -math.inf, least), relaxation.boxes
 
 
 def certified_radii(
@@ -93,24 +113,28 @@ class _Search:
         """The radius of each row."""
         margin, slope = self._at_the_text()
         far = region_of(self.network, self.rows, torch.zeros_like(margin), self.norm).farthest()
-        ends = _Ends(margin, torch.zeros_like(margin), margin.clone(), torch.full_like(margin, math.inf), -margin)
-        next_ = torch.where(slope > 0, _FIRST * margin / torch.where(slope > 0, slope, 1.0), far).clamp(max=far)
+        ends, known = _Ends.of(margin, slope), _Known()
+        steep = torch.where(slope > 0, margin / torch.where(slope > 0, slope, 1.0), math.inf)
+        next_ = torch.minimum(_FIRST * steep, _SMALL * far)
         active = (margin > 0) & (far > 0)
         ends.proven[(margin > 0) & (far == 0)] = math.inf
-        for _ in range(_MOST):
+        for number in range(_MOST):
             at = active.nonzero()[:, 0]
             if not len(at):
                 break
             radius = next_[at]
             try:
-                found = margin_bound(self.network, self.rows[at], radius, self.labels[at], self.norm, self.check)
+                found, boxes = _bounded(
+                    self.network, self.rows[at], radius, self.labels[at], self.norm, self.check, known.of(at)
+                )
             except TimeUp:
                 break
             holds = (found > self.theta) & (found < math.inf)
+            known.learn(at, ~holds, boxes, len(self.rows))
             ends.learn(at, radius, found - self.theta, holds)
             whole = holds & (radius >= far[at])
             ends.proven[at[whole]] = math.inf
-            next_[at] = ends.next(at, self.tolerance).minimum(far[at])
+            next_[at] = ends.next(at, self.tolerance, by_law=number < _BY_LAW).minimum(far[at])
             active[at] = ~whole & (ends.proven[at] < (1 - self.tolerance) * ends.open[at])
         return ends.proven
 
@@ -135,45 +159,82 @@ def _dual(norm: float) -> float:
     return {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}[norm]
 
 
+class _Known:
+    """Boxes of all values over the smallest ball of each row that is not proven: they hold in all smaller ones."""
+
+    def __init__(self) -> None:
+        self._boxes: list[Box] | None = None
+
+    def of(self, at: Tensor) -> list[Box] | None:
+        """Those of these rows."""
+        return None if self._boxes is None else [Box(box.low[at], box.high[at]) for box in self._boxes]
+
+    def learn(self, at: Tensor, which: Tensor, boxes: Sequence[Box], rows: int) -> None:
+        """Take the boxes of some of these rows."""
+        if not bool(which.any()):
+            return
+        if self._boxes is None:
+            shapes = [(rows, *box.low.shape[1:]) for box in boxes]
+            self._boxes = [Box(torch.full(s, -math.inf).double(), torch.full(s, math.inf).double()) for s in shapes]
+        for mine, new in zip(self._boxes, boxes, strict=True):
+            mine.low[at[which]], mine.high[at[which]] = new.low[which], new.high[which]
+
+
 @dataclass(slots=True)
 class _Ends:
-    """The two ends of each row's bracket, and what the bound leaves of the margin there."""
+    """The two ends of each row's bracket, and the law by which the bound loses the margin.
 
-    margin: Tensor  # of the text itself
+    The loss at a radius R is taken as slope * R, by the gradient, and beside it a power of R, by the relaxation.
+    """
+
+    margin: Tensor
+    slope: Tensor
     proven: Tensor
-    above: Tensor  # what is left at `proven`
     open: Tensor  # not proven
-    below: Tensor
+    last: Tensor  # the radius tried last
+    lost: Tensor  # log of what the relaxation lost there
+    power: Tensor
+
+    @classmethod
+    def of(cls, margin: Tensor, slope: Tensor) -> _Ends:
+        zero, inf = torch.zeros_like(margin), torch.full_like(margin, math.inf)
+        return cls(margin, slope, zero, inf, zero.clone(), -inf, torch.full_like(margin, _POWER))
 
     def learn(self, at: Tensor, radius: Tensor, left: Tensor, holds: Tensor) -> None:
-        """Move the end that the bound at a radius speaks about."""
-        self.proven[at], self.above[at] = (
-            torch.where(holds, new, old[at]) for new, old in ((radius, self.proven), (left, self.above))
-        )
-        # bounds that blow up must not drown the other end: a point as deep below as the text is above says enough
-        deep = torch.maximum(left.nan_to_num(-math.inf), -self.margin[at])
-        self.open[at], self.below[at] = (
-            torch.where(holds, old[at], new) for new, old in ((radius, self.open), (deep, self.below))
-        )
+        """Move the end that the bound at a radius speaks about, and learn the power from the last two radii."""
+        margin = self.margin[at]
+        whole = (margin - left).nan_to_num(math.inf)
+        self.slope[at] = torch.minimum(self.slope[at], (whole / radius).clamp(min=0))  # the box may stop the gradient
+        lost = (whole - self.slope[at] * radius).clamp(1e-6 * margin, 1e6 * margin).log()
+        apart = (radius / self.last[at]).log()
+        power = ((lost - self.lost[at]) / apart).clamp(1.0, 6.0)
+        self.power[at] = torch.where((apart.abs() > 0.02) & apart.isfinite(), power, self.power[at])
+        self.last[at], self.lost[at] = radius, lost
+        self.proven[at] = torch.where(holds, radius, self.proven[at])
+        self.open[at] = torch.where(holds, self.open[at], radius)
 
-    def next(self, at: Tensor, tolerance: float) -> Tensor:
-        """The radius to try: beyond what is proven while nothing else is known, else between the two ends."""
-        proven, open_ = self.proven[at], self.open[at]
-        root = _root(self.margin[at], proven, self.above[at], open_, self.below[at])
-        before, after = root * (1 - tolerance / 2), root * (1 + tolerance / 2)
-        width = open_ - proven
-        tried = torch.where(before > proven, before, after)
-        inside = torch.minimum(torch.maximum(tried, proven + width / 20), open_ - width / 20)
-        return torch.where(open_.isinf(), proven * _GROWTH, inside)
+    def next(self, at: Tensor, tolerance: float, *, by_law: bool) -> Tensor:
+        """The radius to try: one that closes the bracket either way, if there is one; else just below where the law
+        says that the margin is used up or, if what is proven is near that already, just above.  Where the law has not
+        led to the end (bounds may jump), the middle.
+        """
+        low, high = self.proven[at], self.open[at]
+        least, most = high * (1 - tolerance), low / (1 - tolerance)
+        root = self._root(at)
+        near = root * torch.where(root * (1 - tolerance / 2) > most, 1 - tolerance / 2, 1 + tolerance / 2)
+        width = torch.where(high.isinf(), low, high - low)
+        inside = torch.maximum(torch.minimum(near, high - width / 20), low + width / 20)
+        if not by_law:
+            inside = torch.where(high.isinf(), inside, (low + high) / 2)
+        return torch.where(least < most, root.clamp(least, most), inside)
 
-
-def _root(margin: Tensor, proven: Tensor, above: Tensor, open_: Tensor, below: Tensor) -> Tensor:
-    """Where the parabola through (0, margin), (proven, above), (open, below) is 0; the chord's root if it has none."""
-    chord = proven + (open_ - proven) * above / (above - below)
-    first, second = (above - margin) / proven, (below - margin) / open_
-    bend = (second - first) / (open_ - proven)
-    slope = first - bend * proven
-    inside = slope.square() - 4 * bend * margin
-    root = 2 * margin / (inside.clamp(min=0).sqrt() - slope)
-    fits = (inside >= 0) & (root > proven) & (root < open_)
-    return torch.where(fits, root, chord)
+    def _root(self, at: Tensor) -> Tensor:
+        """Where the margin is used up, by the law."""
+        parts = (self.margin, self.slope, self.last, self.lost, self.power)
+        margin, slope, last, lost, power = (part[at] for part in parts)
+        low, high = torch.full_like(margin, -math.log(_GROWTH)), torch.full_like(margin, math.log(_GROWTH))
+        for _ in range(30):  # slope * last * e^x + e^(lost + power x) = margin
+            x = (low + high) / 2
+            over = slope * last * x.exp() + (lost + power * x).exp() > margin
+            low, high = torch.where(over, low, x), torch.where(over, x, high)
+        return last * low.exp()

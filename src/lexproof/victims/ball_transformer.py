@@ -102,7 +102,9 @@ class TransformerBalls:
         """The operations for these rows."""
         return OpenGraph(self._encoder, self._fixed.take(rows))
 
-    def relaxation(self, graph: Graph, region: BallRegion, check: Check | None = None) -> Relaxation:
+    def relaxation(
+        self, graph: Graph, region: BallRegion, check: Check | None = None, outer: Sequence[Box] | None = None
+    ) -> Relaxation:
         """Boxes by the backward bound.
 
         A token of the first layer depends on the open tokens alone, not on other tokens, so each is bounded as a row of
