@@ -14,6 +14,7 @@ from lexproof.asking import Item, answer_one, goal_for
 from lexproof.certify.cascade import PROVERS
 from lexproof.certify.radius import CertifiedCurve, curve_of
 from lexproof.engine import Limits
+from lexproof.errors import InputError
 from lexproof.questions import AttackLike, Count, Find, Interval, Minimize, Prove
 from lexproof.safe_radius.answer import RadiusBracket
 from lexproof.safe_radius.index_sets import check_words, index_sets
@@ -189,6 +190,10 @@ def radii(
 
 
 def _text(given: Input | Text) -> Text:
-    if isinstance(given, Text):
-        return given
-    return Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
+    """The text, split as `Text.parse` does: a bracket states a text and the numbers of words in it, no more."""
+    if not isinstance(given, Text):
+        return Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
+    parsed = Text.parse(str(given), premise=given.premise)
+    if parsed != given:
+        raise InputError(f"expected words as Text.parse finds them, {list(parsed.words)}, got {list(given.words)}")
+    return given

@@ -165,6 +165,19 @@ def test_rows_of_a_network_are_rows_of_all() -> None:
     torch.testing.assert_close(some, firing_relaxation(net.whole, whole).lower(net.whole.last, margins())[rows])
 
 
+def test_rows_may_have_weights_of_their_own_in_every_layer() -> None:
+    net = network(7, pooled=False)
+    generator, graph = torch.Generator().manual_seed(7), Graph()
+    for node in net.whole.nodes:
+        op = node.op
+        if isinstance(op, SumOfSlots):
+            op = SumOfSlots(tuple(normal(generator, ROWS, *own.shape[-2:]) for own in op.weights), op.base)
+        graph.add(op, *node.inputs)
+    region = ball(net, 2.0)
+    ours, theirs = (relax(graph, region).lower(graph.last, margins()) for relax in (firing_relaxation, linear_relaxation))
+    torch.testing.assert_close(ours, theirs)
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_weights_that_overflow_prove_nothing(bad: float) -> None:
     net = network(4, pooled=False)

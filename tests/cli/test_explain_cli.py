@@ -41,6 +41,12 @@ def test_for_people(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert any(line.split("│")[0].strip() == "fun" and "dull (flips)" in line for line in out.splitlines())
     status, out, _ = call(capsys, "explain", "dull", "--label", "positive", *SWAPS, *MODEL_OPTIONS)
     assert "positive: score 0.100, but read as negative" in out
+    status, out, _ = call(capsys, "explain", "fun", "--label", "negative", *SWAPS, *MODEL_OPTIONS)
+    assert "negative: score 0.200, but read as positive" in out
+    assert "flips" not in out  # what is not read as the label cannot be flipped from it
+    status, out, _ = call(capsys, "explain", "", *SWAPS, *MODEL_OPTIONS)
+    assert status == 0
+    assert "left out" not in out and "deletion: no words" in out
 
 
 def test_long_texts_get_a_short_table(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,28 @@ def test_for_people(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no such index set in this text" in out
 
 
+def test_what_is_shown_as_safe_is_proven(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = ask(capsys, TEXT)
+    _, out, _ = call(capsys, "radius", TEXT)
+    rows = {cells[0].strip(): cells for line in out.splitlines() if len(cells := line.split("│")) == 5}
+    for word, record in zip(TEXT.split(), found, strict=True):
+        assert record["lower"] - 1e-4 < float(rows[word][1]) <= record["lower"]
+        assert record["upper"] + 1e-4 > float(rows[word][3]) >= record["upper"]
+
+
+def test_words_of_several_tokens_have_other_diameters(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from lexproof.cli.radius import _show
+    from lexproof.safe_radius.answer import radius_from_json
+    from lexproof.safe_radius.question import Asked
+    from lexproof.text import Text
+
+    records = ask(capsys, TEXT, "--lower-only")
+    records[1]["diameter"] = 10.0
+    brackets = [radius_from_json(record) for record in records]
+    _show(Asked(Text.parse(TEXT), [own.words for own in brackets]), brackets, ("negative", "positive"))
+    assert "diameter 7.071 to 10" in capsys.readouterr().out
+
+
 def test_many_texts(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "few.csv").write_text("text,label\na fine film,positive\na dull one,negative\n")
     found = ask(capsys, "--data", "few.csv", "--lower-only")

@@ -68,6 +68,13 @@ def test_the_record_has_one_list_a_method_and_keys_that_stay() -> None:
     ]  # fmt: skip
 
 
+def test_a_proven_radius_is_not_rounded_up() -> None:
+    proven = 0.12345678987
+    radius = SafeRadius(lower=proven, diameter=2.0, any_replacement=False)
+    record = Saliency(method="radius", values=(1.0,), details=(radius,)).to_json()
+    assert record["lower"] == [proven]
+
+
 class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexproof.report.numerals import confidence, count, duration, percent, plural
+from lexproof.report.numerals import at_least, at_most, confidence, count, duration, percent, plural
 from lexproof.report.segments import Segment, after_swaps, segments
 from lexproof.report.visible import visible
 from lexproof.text import Text
@@ -128,6 +128,24 @@ def test_percent_never_rounds_to_none_or_all(value: float | None, written: str) 
 )
 def test_counts_of_any_size(value: int | str, written: str) -> None:
     assert count(value) == written
+
+
+@pytest.mark.parametrize(
+    "value,down,up",
+    [
+        (0.42668, "0.426", "0.427"),
+        (0.5, "0.5", "0.5"),
+        (0.0, "0", "0"),
+        (7.0710678, "7.07", "7.08"),
+        (10.0, "10", "10"),
+        (0.9999, "0.999", "1"),
+        (1.23456e-7, "1.23e-07", "1.24e-07"),
+        (123456.0, "1.23e+05", "1.24e+05"),
+    ],
+)
+def test_bounds_are_rounded_to_the_safe_side(value: float, down: str, up: str) -> None:
+    assert (at_least(value), at_most(value)) == (down, up)
+    assert float(at_least(value)) <= value <= float(at_most(value))
 
 
 def test_other_numerals() -> None:

@@ -123,6 +123,15 @@ def test_words_are_checked_before_anything_is_computed() -> None:
         lp.radius(victim, TEXT, [1, 1])
 
 
+def test_words_are_those_that_the_text_splits_into() -> None:
+    victim = word_victim("mlp", 0)
+    own = lp.Text.from_words(["w1", "w2 w3"])
+    for ask in (lambda: lp.radius(victim, own, [1]), lambda: lp.radii(victim, [own])):
+        with pytest.raises(InputError, match=r"expected words as Text.parse finds them, \['w1', 'w2', 'w3'\], got"):
+            ask()
+    assert lp.radius(victim, lp.Text.parse(TEXT, premise="w3"), [1], uppers=[]).premise == "w3"
+
+
 def test_a_black_box_has_no_embedding_to_move_in() -> None:
     victim = lp.BlackBox(lambda texts: [[0.4, 0.6]] * len(texts), labels=["a", "b"])
     with pytest.raises(NoRule, match="no embedding to move in: expected a victim with word vectors"):
@@ -150,12 +159,21 @@ def tampered(own: RadiusBracket, what: str) -> RadiusBracket:
     changes: dict[str, object] = {
         "lower": {"lower": own.lower * 4},
         "upper": {"upper": own.upper / 2},
-        "any": {"any_replacement": True},
+        "any": {"any_replacement": True, "lower": own.diameter},
+        "whole": {"any_replacement": True},
         "diameter": {"diameter": own.diameter * 2},
         "distance": {"flip": replace(own.flip, distance=own.flip.distance / 2)},
         "shape": {"flip": replace(own.flip, vectors=((0.0,),))},
         "box": {"flip": replace(own.flip, vectors=((first[0] + 9, *first[1:]), *rest))},
         "text": {"replacement": replace(own.replacement, text=own.text)},
+        "word distance": {"replacement": replace(own.replacement, distance=own.replacement.distance / 2)},
+        "word upper": {
+            "flip": None,
+            "replacement": replace(own.replacement, distance=own.upper / 2),
+            "upper": own.upper / 2,
+        },
+        "no upper": {"upper": None},
+        "no flip": {"flip": None, "replacement": None},
         "nearer": {"replacement": replace(own.replacement, distance=own.replacement.distance / 2)},
         "predicted": {"predicted": (own.predicted + 1) % 3},
     }
@@ -168,11 +186,16 @@ def tampered(own: RadiusBracket, what: str) -> RadiusBracket:
         ("lower", "is not proven: the bound of the margin is"),
         ("upper", "is not the distance of a flip"),
         ("any", "is not proven"),
+        ("whole", "is not the diameter, and not all of the box"),
         ("diameter", "the diameter is"),
         ("distance", "the vectors are at distance"),
         ("shape", "expected vectors of shape"),
         ("box", "or outside the box"),
         ("text", "does not change words"),
+        ("word distance", "is at distance .*, not at"),
+        ("word upper", "is at distance .*, not at"),
+        ("no upper", "the upper end None is not the distance of a flip"),
+        ("no flip", "is not the distance of a flip"),
         ("nearer", "is at distance"),
         ("predicted", "the text is not read as class"),
     ],
@@ -200,6 +223,45 @@ def test_flips_that_are_none_are_refused(bracket: tuple[Victim, RadiusBracket]) 
     same = replace(own.replacement, text=own.text, changed=(replace(change, new=change.old),))
     with pytest.raises(EvidenceError, match="does not change the class"):
         recheck_radius(victim, replace(own, flip=None, replacement=same))
+
+
+def test_words_of_several_tokens_have_another_distance(bracket: tuple[Victim, RadiusBracket]) -> None:
+    victim, own = bracket
+    assert own.replacement is not None
+    (change,) = own.replacement.changed
+    for word in range(24):
+        new = f"w{word} {change.new}"
+        text = str(lp.Text.parse(own.text).swap({change.position: new}))
+        if victim.predict([text])[0] != own.predicted:
+            break
+    longer = replace(own.replacement, text=text, changed=(replace(change, new=new),))
+    with pytest.raises(EvidenceError, match="is at distance nan, not at"):
+        recheck_radius(victim, replace(own, replacement=longer))
+
+
+def test_ends_that_contradict_each_other_are_refused(
+    bracket: tuple[Victim, RadiusBracket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from lexproof.safe_radius import lower
+
+    victim, own = bracket
+    monkeypatch.setattr(lower, "margin_bound", lambda *_: torch.ones(1))
+    with pytest.raises(EvidenceError, match="a flip at distance .* contradicts a proof for"):
+        recheck_radius(victim, replace(own, lower=own.diameter))
+
+
+def test_words_that_are_not_read_have_no_flip(bracket: tuple[Victim, RadiusBracket]) -> None:
+    victim = word_victim("cnn", 1, max_length=3)
+    unread = lp.radius(victim, TEXT, [4])
+    with pytest.raises(EvidenceError, match="the victim does not read these words"):
+        recheck_radius(victim, replace(unread, flip=bracket[1].flip))
+
+
+def test_words_outside_the_text_are_refused(bracket: tuple[Victim, RadiusBracket]) -> None:
+    with pytest.raises(InputError, match="expected words of the text, which has words 0 to 4, got 9"):
+        recheck_radius(bracket[0], replace(bracket[1], words=(9,)))
 
 
 def test_a_bracket_is_of_its_victim(bracket: tuple[Victim, RadiusBracket]) -> None:

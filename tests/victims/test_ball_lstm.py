@@ -185,6 +185,24 @@ def test_a_certified_ball_is_close_to_one_that_is_broken() -> None:
         assert 0 <= lost.item() < 0.1
 
 
+@pytest.mark.parametrize("seed", [1, 4, 6])
+def test_rows_do_not_depend_on_the_rows_beside_them(seed: int) -> None:
+    """Where forms are worth their work in some rows only: who re-derives a proof has one row alone."""
+    net = net_of("lstm", seed, scale=2.0)
+    generator = torch.Generator().manual_seed(seed)
+    texts = torch.randint(1, 25, (6, 9), generator=generator).tolist()
+    ((_, network),) = lstm_balls(net, scale_of(net), [tokens_of(ids, [3]) for ids in texts])
+    for radius in (0.1, 0.3, 1.0):
+        whole = region_of(network, radius, 2.0)
+        graph = network.graph(torch.arange(6))
+        together = network.relaxation(graph, whole).lower(graph.last, differences(6))
+        for row in range(6):
+            at = torch.tensor([row])
+            region = BallRegion(whole.center[at], whole.radius[at], 2.0, whole.low[at], whole.high[at])
+            alone = network.relaxation(network.graph(at), region).lower(graph.last, differences(1))
+            torch.testing.assert_close(alone, together[at], rtol=1e-5, atol=1e-6)
+
+
 def test_time_may_run_out_between_operations() -> None:
     class Stop(Exception):
         pass

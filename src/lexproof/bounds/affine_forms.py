@@ -120,9 +120,13 @@ def mixed(parts: Sequence[tuple[Tensor, AffineForms]], height: Tensor, error: Te
     sizes = {name: _size(symbols) for name, symbols in shared.items()}
     spread = _sum(sizes.values()) + _sum(size.abs() for size in own.values())
     for name, size in sizes.items():
-        if bool((size <= _NEGLIGIBLE * spread).all()):
-            own[block] = own[block] + size
-            del shared[name]
+        joins = (size <= _NEGLIGIBLE * spread).all(1)  # row by row: the bounds of a row are its own
+        if bool(joins.any()):
+            own[block] = own[block] + torch.where(joins[:, None], size, 0.0)
+            if bool(joins.all()):
+                del shared[name]
+            else:
+                shared[name] = shared[name] * ~joins[:, None, None]
     center = height + _sum(slope * forms.center for slope, forms in parts)
     inputs = _sum(slope[:, None] * forms.inputs for slope, forms in parts)
     return AffineForms(center, inputs, shared, own, torch.zeros_like(error), spread)
@@ -132,7 +136,7 @@ def joint_spreads(first: tuple[Tensor, AffineForms], second: tuple[Tensor, Affin
     """At least what symbols and slack of a x + b y, and of a x - b y, add up to, for (a, x) and (b, y)."""
     (a, x), (b, y) = first, second
     sizes = a.abs() * x.spread + b.abs() * y.spread
-    symbols = max((len(own[0]) for own in (*x.shared.values(), *y.shared.values())), default=0)
+    symbols = max([a.shape[1], *(own.shape[1] for own in (*x.shared.values(), *y.shared.values()))])
     alone = _rounding(symbols) * sizes + a.abs() * x.slack + b.abs() * y.slack + _TINY
     for factor, forms, other in ((a, x, y), (b, y, x)):
         alone = alone + _sum((factor * own).abs() for own in forms.own.values())

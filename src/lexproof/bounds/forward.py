@@ -15,12 +15,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from lexproof.bounds.affine_forms import AffineForms
 from lexproof.bounds.backward import Check, Relaxation
 from lexproof.bounds.gated_forms import Known, cell_state, hidden_state
-from lexproof.bounds.gates import CellState, HiddenState
-from lexproof.bounds.graph import Box, Graph, Node, Relaxed
+from lexproof.bounds.gates import CellState, HiddenState, Plane, UnitPlanes
+from lexproof.bounds.graph import Box, Graph, Node
 from lexproof.bounds.linear_ops import Constant
 from lexproof.bounds.recurrence import OpenStep
 from lexproof.bounds.region import Region
@@ -43,7 +44,7 @@ def forward_relaxation(graph: Graph, region: Region, check: Check | None = None)
         for k in node.inputs:
             if last_use[k] == number:
                 walk.forms.pop(k, None)
-    return Relaxation(graph, region, tuple(walk.boxes), walk.relaxed)
+    return Relaxation(graph, region, tuple(walk.boxes), dict(walk.relaxed))
 
 
 class _Walk:
@@ -53,7 +54,8 @@ class _Walk:
         self.region = region
         self.boxes = [Box(*region.box())]
         self.forms: dict[int, AffineForms] = {}
-        self.relaxed: dict[int, Relaxed] = {}
+        self.given_up: dict[int, Tensor] = {}  # rows (N,) of these forms that are not worth their work: not used again
+        self.relaxed: dict[int, UnitPlanes] = {}
 
     def add(self, number: int, node: Node) -> None:
         """Bound the next value."""
@@ -63,11 +65,24 @@ class _Walk:
             self.boxes.append(interval)
             return
         box = found.box(self.region)
-        self.boxes.append(box.meet(interval))
-        if number not in self.relaxed:
-            self.forms[number] = found
-        elif not _are_useless(box, interval):
-            self.forms[number] = _tamed(found, box, interval, number)
+        given_up = self._given_up(node)
+        low, high = box.meet(interval)
+        alone = given_up[:, None]
+        self.boxes.append(Box(torch.where(alone, interval.low, low), torch.where(alone, interval.high, high)))
+        planes = self.relaxed.get(number)
+        if planes is not None:
+            assert isinstance(node.op, CellState | HiddenState), "only half steps have planes of their own"
+            if bool(given_up.any()):
+                self.relaxed[number] = _chosen(alone, node.op.relax(*(self.boxes[k] for k in node.inputs)), planes)
+            given_up = given_up | _are_useless(box, interval)
+            found = _tamed(found, box, interval, given_up, number)
+        if not bool(given_up.all()):
+            self.forms[number], self.given_up[number] = found, given_up
+
+    def _given_up(self, node: Node) -> Tensor:
+        """The rows (N,) of an operation's inputs that have gone on without forms: they are bounded as if alone."""
+        none = torch.zeros(len(self.region.center), dtype=torch.bool)
+        return torch.stack([none, *(self.given_up[k] for k in node.inputs if k)]).any(0)
 
     def _forms_of(self, number: int, node: Node) -> AffineForms | None:
         """The forms of an operation's output, if it is one of these and its inputs have forms."""
@@ -99,17 +114,29 @@ def _arriving(op: OpenStep, state: AffineForms | None, region: Region) -> Affine
     return replace(found, center=center, inputs=inputs)
 
 
-def _are_useless(box: Box, interval: Box) -> bool:
-    """Whether intervals are better for most units in every row: then nothing is lost by going on without forms."""
+def _are_useless(box: Box, interval: Box) -> Tensor:
+    """The rows (N,) in which intervals are better for most units: then nothing is lost by going on without forms."""
     worse = box.high - box.low > _WORSE * (interval.high - interval.low)
-    return bool((worse.double().mean(1) > _MOST).all())
+    return worse.double().mean(1) > _MOST
 
 
-def _tamed(forms: AffineForms, box: Box, interval: Box, number: int) -> AffineForms:
+def _tamed(forms: AffineForms, box: Box, interval: Box, given_up: Tensor, number: int) -> AffineForms:
     """The forms, but where their box is many times wider than the interval, which then takes their place.
 
     A form that is only somewhat wider still tells what a number has in common with others; one that is much wider
     would grow without end.
     """
-    outgrown = box.high - box.low > _OUTGROWN * (interval.high - interval.low)
+    outgrown = (box.high - box.low > _OUTGROWN * (interval.high - interval.low)) | given_up[:, None]
     return forms.replaced(outgrown, interval, number) if bool(outgrown.any()) else forms
+
+
+def _chosen(where: Tensor, these: UnitPlanes, others: UnitPlanes) -> UnitPlanes:
+    """The planes of a half step: these in some rows (N, 1), the others in the rest."""
+    below, above = (
+        Plane(
+            tuple(torch.where(where, *pair) for pair in zip(one.slopes, other.slopes, strict=True)),
+            torch.where(where, one.height, other.height),
+        )
+        for one, other in ((these.below, others.below), (these.above, others.above))
+    )
+    return UnitPlanes(below, above)

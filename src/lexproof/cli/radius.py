@@ -26,6 +26,7 @@ from lexproof.cli.options import (
 )
 from lexproof.cli.streams import emit, paper, screen
 from lexproof.errors import InputError
+from lexproof.report.numerals import at_least, at_most
 from lexproof.safe_radius.answer import RadiusBracket
 from lexproof.safe_radius.index_sets import check_words, index_sets
 from lexproof.safe_radius.question import UPPERS, Asked, Settings, norm_of, radii
@@ -33,6 +34,7 @@ from lexproof.text import Input, Text
 from lexproof.victims.base import Victim
 
 _NAMES = {1.0: "L1", 2.0: "L2", inf: "L∞"}
+_DIGITS = 4
 _COLUMNS = (("word", "left"), ("safe within", "right"), ("", "left"), ("flips at", "right"), ("nearest word", "left"))
 
 
@@ -149,7 +151,9 @@ def _show(asked: Asked | InputError, brackets: list[RadiusBracket], labels: tupl
         return
     first = brackets[0]
     about = f"  read as {labels[first.predicted]}; {_NAMES[first.norm]} distances of scaled vectors"
-    console.print(Styled(f"{about}, diameter {first.diameter:.4g}", style="dim"), soft_wrap=True)
+    least, most = (f"{end(own.diameter for own in brackets):.{_DIGITS}g}" for end in (min, max))
+    spread = least if least == most else f"{least} to {most}"  # words of several tokens, or never read
+    console.print(Styled(f"{about}, diameter {spread}", style="dim"), soft_wrap=True)
     table = Table(show_edge=False)
     for name, side in _COLUMNS:
         table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
@@ -166,10 +170,10 @@ def _row(text: Text, own: RadiusBracket, most: float, labels: tuple[str, ...]) -
     if own.any_replacement:
         return words, Styled("any word", style="green"), Styled(""), Styled(""), Styled("")
     bar = Styled("█" * max(1, round(12 * own.lower / most)) if own.lower else "", style="cyan")
-    upper = Styled("?" if own.upper is None else f"{own.upper:.4g}")
+    upper = Styled("?" if own.upper is None else at_most(own.upper, _DIGITS))
     nearest = Styled("")
     if own.replacement is not None:
         new = ", ".join(change.new for change in own.replacement.changed)
         nearest.append(new, style="bold red")
-        nearest.append(f" at {own.replacement.distance:.4g}: {labels[own.replacement.predicted]}")
-    return words, Styled(f"{own.lower:.4g}"), bar, upper, nearest
+        nearest.append(f" at {at_most(own.replacement.distance, _DIGITS)}: {labels[own.replacement.predicted]}")
+    return words, Styled(at_least(own.lower, _DIGITS)), bar, upper, nearest

@@ -27,7 +27,8 @@ def print_explanation(record: Mapping[str, Any]) -> None:
         console.print(Styled(f"error: {record['reason']}", style="red"), soft_wrap=True)
         return
     for line in lines(record["text"], record, record["labels"]):
-        console.print(_colored(line) if line.pieces else Styled("(left out)", "dim"), soft_wrap=True)
+        is_missing = record["methods"][line.method]["saliency"] is None
+        console.print(Styled("(left out)", "dim") if is_missing else _colored(line), soft_wrap=True)
         console.print(Styled(f"  {line.name}: {line.legend}", style="dim"), soft_wrap=True)
     console.print(_heading(record), soft_wrap=True)
     if record["words"]:

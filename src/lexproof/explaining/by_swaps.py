@@ -22,10 +22,11 @@ def by_swaps(asked: Asked) -> Saliency:
     singles = space.singles(positions=() if not space.max_swaps else None)
     points = _worst(asked, singles)
     scores = victim.scores(space.render(points)) if len(points) else ()
+    is_read = int(asked.scores.argmax()) == asked.label
     for point, after in zip(points, scores, strict=True):
         (change,) = space.changes(point)
         score = float(after[asked.label])
-        flips = int(after.argmax()) != asked.label
+        flips = is_read and int(after.argmax()) != asked.label
         details[change.position] = WorstSwap(substitute=change.new, drop=asked.score - score, score=score, flips=flips)
     return Saliency(
         method="swaps",

@@ -37,7 +37,7 @@ class SafeRadius:
 class WorstSwap:
     """The substitute of a word that lowers the label's score most, tried alone, and scored as text.
 
-    `drop` is negative if every substitute raises the score; `flips`: the label is no longer predicted.
+    `drop` is negative if every substitute raises the score; `flips`: the label was predicted and no longer is.
     """
 
     substitute: str
@@ -79,7 +79,7 @@ class Saliency:
         record: dict[str, Any] = {"saliency": None if self.reason else [_short(value) for value in self.values]}
         kinds = {type(detail) for detail in self.details if detail is not None}
         for name in sorted({one.name for kind in kinds for one in fields(kind)}):
-            record[name] = [None if own is None else _short(getattr(own, name)) for own in self.details]
+            record[name] = [_field(own, name) for own in self.details]
         return {**record, "reason": self.reason, "queries": self.queries, "seconds": round(self.seconds, 6)}
 
 
@@ -145,6 +145,12 @@ class Explanation:
         from lexproof.report.explanations import fragment
 
         return fragment(self.to_json())
+
+
+def _field(own: Detail | None, name: str) -> Any:
+    """A field of a detail; radii in full, since a bound that is rounded up is not proven."""
+    value = None if own is None else getattr(own, name)
+    return value if isinstance(own, SafeRadius) else _short(value)
 
 
 def _short(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _GROUPED_DIGITS = 12  # longer counts are written as a power of ten
@@ -56,6 +57,20 @@ def score(value: float | None) -> str:
 def small(value: float) -> str:
     """A number that may be very small, such as a margin or a rounding allowance."""
     return f"{value:.3g}"
+
+
+def at_least(value: float, digits: int = 3) -> str:
+    """A proven lower bound, rounded down: what is written is proven, too."""
+    return _cut(value, digits, ROUND_FLOOR)
+
+
+def at_most(value: float, digits: int = 3) -> str:
+    """An upper bound, rounded up."""
+    return _cut(value, digits, ROUND_CEILING)
+
+
+def _cut(value: float, digits: int, rounding: str) -> str:
+    return f"{float(Context(prec=digits, rounding=rounding).create_decimal_from_float(value)):.{digits}g}"
 
 
 def signed(value: float | None) -> str:

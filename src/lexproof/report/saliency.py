@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from lexproof.report.embed import asset
 from lexproof.report.evidence import label_name
-from lexproof.report.numerals import percent, signed, small
+from lexproof.report.numerals import at_least, percent, signed, small
 from lexproof.report.visible import visible
 from lexproof.text import Text
 
@@ -135,7 +135,7 @@ def tip(name: str, method: Mapping[str, Any], i: int) -> str:
         if _at(method, "any_replacement", i):
             return "any replacement is safe"
         lower, diameter = method["lower"][i], method["diameter"][i]
-        return f"safe within {small(lower)}, {percent(lower / diameter)} of the diameter"
+        return f"safe within {at_least(lower)}, {percent(lower / diameter)} of the diameter"
     if name == "swaps":
         flips = ", flips" if _at(method, "flips", i) else ""
         return f"→ {visible(method['substitute'][i])}: {signed(-value)}{flips}"
@@ -175,6 +175,6 @@ def _radius_legend(method: Mapping[str, Any], norm: float | str | None) -> str:
     underlined = "underlined: any replacement is safe"
     if not radii:
         return underlined if safe else "no words"
-    least, most = small(min(radii)), small(max(radii))
+    least, most = at_least(min(radii)), at_least(max(radii))
     ends = f"full color: safe within {least} only, no color: within {most} (L{float(norm or 2):g})"
     return f"{ends}; {underlined}" if any(safe) else ends

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lexproof.report.numerals import NOTHING, percent, signed, small
+from lexproof.report.numerals import NOTHING, at_least, percent, signed
 from lexproof.report.saliency import NAMES
 from lexproof.report.visible import visible
 
@@ -50,7 +50,7 @@ def most_salient(explanation: Mapping[str, Any], limit: int) -> list[int]:
 def _radius(method: Mapping[str, Any]) -> list[Column]:
     safe = method.get("any_replacement") or ()
     pairs = list(zip(method.get("lower") or (), method.get("diameter") or (), safe, strict=True))
-    radii = tuple("all" if is_safe else small(lower) for lower, _, is_safe in pairs)
+    radii = tuple("all" if is_safe else at_least(lower) for lower, _, is_safe in pairs)
     shares = tuple(percent(1.0 if is_safe else lower / diameter) for lower, diameter, is_safe in pairs)
     return [Column("safe radius", radii), Column("of diameter", shares)]
 

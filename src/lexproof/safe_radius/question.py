@@ -2,8 +2,8 @@
 
     for brackets in radii(victim, [Asked(text, [(0,), (1,)])], Settings(norm=2.0)): ...
 
-The lower end is a proof (`radius.lower`), the upper end a point that was scored by the victim itself before it is
-believed: vectors found by descent (`radius.descent`), or other words (`radius.words`).
+The lower end is a proof (`safe_radius.lower`), the upper end a point that was scored by the victim itself before it is
+believed: vectors found by descent (`safe_radius.descent`), or other words (`safe_radius.replacements`, `.tree`).
 """
 
 from __future__ import annotations

@@ -1,14 +1,18 @@
 """A bracket derived again from what it states: its lower end by the bounds, its upper end by the victim.
 
-Nothing of the search is needed: the bound is evaluated once, at the radius stated, and each flip is scored once.
+Nothing of the search is needed: the bound is evaluated once, at the radius stated, each flip is scored once, and its
+distance is measured again.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from lexproof.errors import EvidenceError, InputError
 from lexproof.safe_radius.answer import RadiusBracket, VectorFlip, WordFlip
+from lexproof.safe_radius.index_sets import check_words
 from lexproof.text import Text
 from lexproof.victims.balls import Item, Opened, opened
 from lexproof.victims.base import Victim
@@ -17,11 +21,14 @@ _ROUNDING = 1e-9  # of distances, which are computed twice
 
 
 def recheck_radius(victim: Victim, bracket: RadiusBracket) -> None:
-    """Raise EvidenceError unless both ends of a bracket are borne out; InputError if it is of another victim."""
+    """Raise EvidenceError unless both ends of a bracket are borne out; InputError if it is of another victim or text.
+
+    What is checked is what the bracket states: its text, split by `Text.parse`, and the words of it with these numbers.
+    """
     if victim.fingerprint != bracket.victim:
         raise InputError("expected the victim that the bracket was made for, got another one")
     text = Text.parse(bracket.text, premise=bracket.premise)
-    item = Item(text, bracket.words)
+    item = Item(text, check_words(text, bracket.words))
     if int(victim.predict([text.input])[0]) != bracket.predicted:
         raise EvidenceError(f"the text is not read as class {bracket.predicted}")
     found = opened(victim, [item])
@@ -30,13 +37,16 @@ def recheck_radius(victim: Victim, bracket: RadiusBracket) -> None:
     if bracket.flip is not None:
         distances.append(_check_flip(victim, bracket, bracket.flip, found))
     if bracket.replacement is not None:
-        distances.append(_check_words(victim, bracket, bracket.replacement, text, found))
-    if bracket.upper is not None and not _agree(bracket.upper, min(distances, default=math.inf)):
+        distances.append(_check_words(victim, bracket, bracket.replacement, item, found))
+    nearest = min(distances, default=math.inf)
+    if not _agree(math.inf if bracket.upper is None else bracket.upper, nearest):
         raise EvidenceError(f"the upper end {bracket.upper} is not the distance of a flip")
+    if nearest < bracket.lower:
+        raise EvidenceError(f"a flip at distance {nearest} contradicts a proof for {bracket.lower}")
 
 
 def _agree(stated: float, computed: float) -> bool:
-    return abs(stated - computed) <= _ROUNDING * max(1.0, abs(stated))
+    return stated == computed or abs(stated - computed) <= _ROUNDING * max(1.0, min(abs(stated), abs(computed)))
 
 
 def _check_lower(victim: Victim, bracket: RadiusBracket, found: Opened) -> None:
@@ -47,6 +57,8 @@ def _check_lower(victim: Victim, bracket: RadiusBracket, found: Opened) -> None:
     diameter = found.scale.diameter(len(found.tokens[0].places), bracket.norm)
     if not _agree(bracket.diameter, diameter):
         raise EvidenceError(f"the diameter is {diameter}, not {bracket.diameter}")
+    if bracket.any_replacement and not _agree(bracket.lower, diameter):
+        raise EvidenceError(f"the lower end {bracket.lower} is not the diameter, and not all of the box")
     if bracket.lower == 0 or not found.groups:  # nothing is claimed, or nothing is read
         return
     (group,) = found.groups
@@ -64,8 +76,9 @@ def _check_flip(victim: Victim, bracket: RadiusBracket, flip: VectorFlip, found:
 
     from lexproof.safe_radius.replay import vector_scores
 
-    (group,) = found.groups
-    network = group.network
+    if not found.groups:
+        raise EvidenceError("no vectors change the class: the victim does not read these words")
+    network = found.groups[0].network
     vectors = torch.tensor(flip.vectors, dtype=torch.float64)
     if vectors.shape != network.center[0].shape:
         raise EvidenceError(f"expected vectors of shape {tuple(network.center[0].shape)}, got {tuple(vectors.shape)}")
@@ -79,18 +92,24 @@ def _check_flip(victim: Victim, bracket: RadiusBracket, flip: VectorFlip, found:
     return distance
 
 
-def _check_words(victim: Victim, bracket: RadiusBracket, flip: WordFlip, text: Text, found: Opened) -> float:
-    import torch
-
-    new = text.swap({change.position: change.new for change in flip.changed})
-    if str(new) != flip.text or not {change.position for change in flip.changed} <= set(bracket.words):
+def _check_words(victim: Victim, bracket: RadiusBracket, flip: WordFlip, item: Item, found: Opened) -> float:
+    changed = {change.position: change.new for change in flip.changed}
+    if not changed.keys() <= set(item.words) or str(item.text.swap(changed)) != flip.text:
         raise EvidenceError(f"{flip.text!r} does not change words {bracket.words} alone")
-    if int(victim.predict([new.input])[0]) == bracket.predicted:
+    new = Item(item.text.swap(changed), item.words)
+    if int(victim.predict([new.text.input])[0]) == bracket.predicted:
         raise EvidenceError(f"{flip.text!r} does not change the class")
-    centers = [own.groups[0].network.center[0] for own in (found, opened(victim, [Item(new, bracket.words)]))]
-    distance = math.inf
-    if centers[0].shape == centers[1].shape:
-        distance = float(torch.linalg.vector_norm((centers[1] - centers[0]).flatten(), ord=bracket.norm))
+    distance = _distance(found, opened(victim, [new]), bracket.norm)
     if not _agree(flip.distance, distance):
-        raise EvidenceError(f"{flip.text!r} is at distance {distance}, not {flip.distance}")
+        raise EvidenceError(f"{flip.text!r} is at distance {distance}, not at {flip.distance}")
     return distance
+
+
+def _distance(one: Opened, other: Opened, norm: float) -> float:
+    """How far the open tokens of two texts are apart; not a number if others differ, too."""
+    (old,), (new,) = one.tokens, other.tokens
+    closed = np.delete(old.ids, old.places), np.delete(new.ids, new.places)
+    if not len(old.places) or not np.array_equal(old.places, new.places) or not np.array_equal(*closed):
+        return math.nan
+    step = other.groups[0].network.center[0] - one.groups[0].network.center[0]
+    return float(np.linalg.norm(step.flatten().numpy(), ord=norm))

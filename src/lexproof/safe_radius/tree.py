@@ -53,7 +53,7 @@ class TreeSearch:
         changed = item.text.swap({change.position: change.new for change in found.changed})
         if not np.array_equal(tokens_of(victim, Item(changed, ())).ids, tokens):
             return None  # words that run together: the distance would be that of other words
-        ways = [far[change.old, change.new] for change in found.changed]
+        ways = [own[change.position][change.new][0] for change in found.changed]
         return WordFlip(
             text=found.witness,
             changed=found.changed,
