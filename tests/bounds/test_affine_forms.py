@@ -114,6 +114,19 @@ def test_blocks_that_hardly_matter_join_the_new_symbol() -> None:
     torch.testing.assert_close(found.spread, AffineForms.of(*_parts(found)).spread)
 
 
+def test_a_block_may_hardly_matter_in_some_rows_alone() -> None:
+    """There it joins the new symbol, whatever the rows beside them hold."""
+    case = cases()
+    given = forms(4, WIDTH, (1, 2))
+    given.shared[1][0] *= 1e-9
+    given = AffineForms.of(*_parts(given))  # type: ignore[arg-type]
+    one = torch.ones(ROWS, WIDTH, dtype=torch.float64)
+    found = mixed([(one, given)], 0 * one, 0 * one, 4)
+    assert not found.shared[1][0].any() and all(found.shared[1][row].any() for row in range(1, ROWS))
+    assert (residual(found, values(given, *case), case, block=4) <= found.own[4] + 1e-13).all()  # type: ignore[arg-type]
+    assert (found.own[4][0] >= given.shared[1][0].abs().sum(0)).all()
+
+
 def _parts(given: AffineForms) -> tuple[object, ...]:
     return given.center, given.inputs, given.shared, given.own, given.slack
 

@@ -101,7 +101,7 @@ def test_a_budget_never_loosens_intervals(make: Maker, seed: int) -> None:
     for box in boxes:
         assert (box.low[1:] <= box.low[:-1] + ROUNDING).all()
         assert (box.high[1:] >= box.high[:-1] - ROUNDING).all()
-    assert all(torch.equal(box.low[3], box.low[4]) for box in boxes)  # 3 places: more swaps than places change nothing
+        torch.testing.assert_close(box.low[3], box.low[4])  # 3 places: more swaps than places change nothing
 
 
 @pytest.mark.parametrize("make", [mlp, flat_cnn])

@@ -174,7 +174,9 @@ def test_rows_may_have_weights_of_their_own_in_every_layer() -> None:
             op = SumOfSlots(tuple(normal(generator, ROWS, *own.shape[-2:]) for own in op.weights), op.base)
         graph.add(op, *node.inputs)
     region = ball(net, 2.0)
-    ours, theirs = (relax(graph, region).lower(graph.last, margins()) for relax in (firing_relaxation, linear_relaxation))
+    ours, theirs = (
+        relax(graph, region).lower(graph.last, margins()) for relax in (firing_relaxation, linear_relaxation)
+    )
     torch.testing.assert_close(ours, theirs)
 
 

@@ -57,12 +57,12 @@ def labels_of(network: BallNetwork) -> Any:
     return network.graph(torch.arange(len(network.center))).value(network.center).argmax(1)
 
 
-def lowers(victim: Victim, found: Opened, norm: float) -> dict[int, float]:
+def lowers(victim: Victim, found: Opened, norm: float, tolerance: float = TOLERANCE) -> dict[int, float]:
     """The certified radius of each item."""
     radii: dict[int, float] = {}
     for group in found.groups:
         labels = labels_of(group.network)
-        own = certified_radii(group.network, labels, norm, theta=2 * victim.rounding, tolerance=TOLERANCE)
+        own = certified_radii(group.network, labels, norm, theta=2 * victim.rounding, tolerance=tolerance)
         radii |= dict(zip(group.items, own.tolist(), strict=True))
     return radii
 
@@ -180,6 +180,33 @@ def test_an_item_has_the_same_radius_alone_and_among_others(victim: Victim) -> N
     for number, item in enumerate(items):
         alone = lowers(victim, opened(victim, [item]), 2.0)
         assert alone[0] == pytest.approx(among[number], rel=2 * TOLERANCE)
+
+
+def test_the_bound_of_a_row_does_not_depend_on_the_rows_beside_it(victim: Victim) -> None:
+    for group in opened(victim, [Item(text, (1, 2)) for text in texts(victim, 9, 4)]).groups:
+        rows, labels = torch.arange(len(group.items)), labels_of(group.network)
+        for scale in (0.02, 0.2, 1.0):
+            radius = scale * torch.linspace(0.1, 1.0, len(rows), dtype=torch.float64)
+            together = margin_bound(group.network, rows, radius, labels, 2.0)
+            for row in torch.split(rows, 1):
+                alone = margin_bound(group.network, row, radius[row], labels[row], 2.0)
+                torch.testing.assert_close(alone, together[row], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("seed", [1, 3, 6])
+def test_a_radius_is_proven_by_a_bound_that_knows_nothing_of_the_search(seed: int, norm: float) -> None:
+    """Boxes handed on from larger balls can be tighter than those of the ball itself: no proof may rest on them."""
+    victim = word_victim("cnn-deep", seed)
+    rng = np.random.default_rng(seed)
+    lines = [Text.from_words([str(word) for word in rng.choice(WORDS, 7)]) for _ in range(6)]
+    found = opened(victim, [Item(text, (word,)) for text in lines for word in range(7)])
+    radii, theta = lowers(victim, found, norm, tolerance=0.01), 2 * victim.rounding
+    for group in found.groups:
+        for row, number in enumerate(group.items):
+            if 0 < radii[number] < math.inf:
+                at, radius = torch.tensor([row]), torch.tensor([radii[number]], dtype=torch.float64)
+                assert float(margin_bound(group.network, at, radius, labels_of(group.network)[at], norm)) > theta
 
 
 # ---------------------------------------------------------------------- edges

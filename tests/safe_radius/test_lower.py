@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 import torch
@@ -27,6 +28,7 @@ class Layers:
     center: Tensor
     weights: list[tuple[Tensor, Tensor]]
     top: float = 1.0
+    uses_outer: ClassVar[bool] = False
 
     @property
     def low(self) -> Tensor:

@@ -248,7 +248,7 @@ def test_ends_that_contradict_each_other_are_refused(
 
     victim, own = bracket
     monkeypatch.setattr(lower, "margin_bound", lambda *_: torch.ones(1))
-    with pytest.raises(EvidenceError, match="a flip at distance .* contradicts a proof for"):
+    with pytest.raises(EvidenceError, match=r"a flip at distance .* contradicts a proof for"):
         recheck_radius(victim, replace(own, lower=own.diameter))
 
 

@@ -200,7 +200,7 @@ def test_rows_do_not_depend_on_the_rows_beside_them(seed: int) -> None:
             at = torch.tensor([row])
             region = BallRegion(whole.center[at], whole.radius[at], 2.0, whole.low[at], whole.high[at])
             alone = network.relaxation(network.graph(at), region).lower(graph.last, differences(1))
-            torch.testing.assert_close(alone, together[at], rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(alone, together[at], rtol=0, atol=1e-8)
 
 
 def test_time_may_run_out_between_operations() -> None:

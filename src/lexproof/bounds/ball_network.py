@@ -12,11 +12,19 @@ from lexproof.bounds.ball import BallRegion
 from lexproof.bounds.graph import Box, Graph
 
 
-class BallNetwork(Protocol):
+class Evaluated(Protocol):
+    """Something that gives logits."""
+
+    def value(self, given: Tensor) -> Tensor:
+        """The logits (M, classes) of vectors (M, K, d); differentiable."""
+        ...
+
+
+class Movable(Protocol):
     """Rows of one structure: in each the vectors of K tokens are the input, in coordinates scaled to [0, 1].
 
-    Guarantee: for each row, `graph(rows).value(x)` is the victim's logits for the text whose K open tokens have the
-    vectors x, computed in float64; what is fixed in the text is constant in the graph.
+    Guarantee: for each row and all x between `low` and `high`, `graph(rows).value(x)` is the victim's logits for the
+    text whose K open tokens have the vectors x, computed in float64.
     """
 
     @property
@@ -34,8 +42,21 @@ class BallNetwork(Protocol):
         """The largest one."""
         ...
 
+    def graph(self, rows: Tensor) -> Evaluated:
+        """What evaluates these rows (M,), in this order; a row may be asked for more than once."""
+        ...
+
+
+class BallNetwork(Movable, Protocol):
+    """Such rows that can be bounded, too."""
+
+    @property
+    def uses_outer(self) -> bool:
+        """Whether `relaxation` makes use of `outer`."""
+        ...
+
     def graph(self, rows: Tensor) -> Graph:
-        """The operations for these rows (M,), in this order; a row may be asked for more than once."""
+        """The operations for these rows; what is fixed in them is constant."""
         ...
 
     def relaxation(
@@ -43,6 +64,7 @@ class BallNetwork(Protocol):
     ) -> Relaxation:
         """Boxes of all values of such a graph over a region of as many rows.
 
-        `outer` are boxes of the values over a region that holds this one, for what they may save.
+        `outer` are boxes of the values over a region that holds this one, for what they may save.  With them the boxes
+        may be tighter than without.
         """
         ...

@@ -59,6 +59,9 @@ class _Thin:
         """Rows and columns of each weight: (N, U, A)."""
         found = []
         for weight, columns in zip(self.op.weights, self.columns, strict=True):
+            if weight.ndim == 3:
+                found.append(weight.take_along_dim(units[:, :, None], 1).take_along_dim(columns[:, None], 2))
+                continue
             at = units[:, :, None] * weight.shape[1] + columns[:, None]
             found.append(weight.flatten().index_select(0, at.flatten()).view(at.shape))
         return found
@@ -124,7 +127,9 @@ class _Walk:
 
     def _thinned(self, at: int, op: SumOfSlots) -> tuple[list[int], _Thin]:
         """A sum of slots over the units that may fire, and the numbers of its inputs in the thin graph."""
-        read = [self._firing(k) for k in self.nodes[at - 1].inputs]
+        slots = self.nodes[at - 1].inputs
+        assert len(set(slots)) == len(slots), "a sum reads distinct slots"
+        read = [self._firing(k) for k in slots]
         return [number for number, _ in read], _Thin(op, tuple(units for _, units in read))
 
     def _firing(self, number: int) -> tuple[int, Tensor]:

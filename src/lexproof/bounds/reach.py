@@ -2,9 +2,10 @@
 
 Over a ball of the L2 norm with a box (ball.py) the largest <a, delta> is at most
     sum_i (a_i delta_i - delta_i^2 / (2 t)) + r^2 / (2 t)   for delta_i = t a_i moved into the box, and every t > 0:
-the dual bound.  It is exact for the t at which |delta| = r and flat there, so a t that is a little off costs next to
-nothing: two steps of the secant method find it, as log |delta| is nearly a line of log t.  It is also at most what the
-box alone says.  Forms that no box stops are exact at once: there |delta| = t |a|.  Other regions know exact minima.
+the dual bound.  It is exact for the t at which |delta| = r and flat there, so a t that is a little off costs little:
+two steps of the secant method come near it, as log |delta| is nearly a line of log t.  It is also at most what the box
+alone says.  Forms that no box stops are exact at once: there |delta| = t |a|.  Where the box stops most of a form the
+bound may be too far by some tens of percent: sound, and quicker than more steps.  Other regions know exact minima.
 """
 
 from __future__ import annotations

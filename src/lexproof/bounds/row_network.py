@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -21,6 +22,7 @@ class RowNetwork:
     low: Tensor
     high: Tensor
     whole: Graph
+    uses_outer: ClassVar[bool] = True
 
     def graph(self, rows: Tensor) -> Graph:
         """The operations for these rows."""

@@ -157,19 +157,19 @@ def _show(asked: Asked | InputError, brackets: list[RadiusBracket], labels: tupl
     table = Table(show_edge=False)
     for name, side in _COLUMNS:
         table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
-    most = max((own.lower for own in brackets if not own.any_replacement), default=0.0) or 1.0
+    widest = max((own.lower for own in brackets if not own.any_replacement), default=0.0) or 1.0
     for own in brackets:
-        table.add_row(*_row(asked.text, own, most, labels))
+        table.add_row(*_row(asked.text, own, widest, labels))
     console.print(table)
     for reason in dict.fromkeys(own.reason for own in brackets if own.reason):
         console.print(Styled(f"  {reason}", style="yellow"), soft_wrap=True)
 
 
-def _row(text: Text, own: RadiusBracket, most: float, labels: tuple[str, ...]) -> tuple[Styled, ...]:
+def _row(text: Text, own: RadiusBracket, widest: float, labels: tuple[str, ...]) -> tuple[Styled, ...]:
     words = Styled(" … ".join(text.words[word] for word in own.words))
     if own.any_replacement:
         return words, Styled("any word", style="green"), Styled(""), Styled(""), Styled("")
-    bar = Styled("█" * max(1, round(12 * own.lower / most)) if own.lower else "", style="cyan")
+    bar = Styled("█" * max(1, round(12 * own.lower / widest)) if own.lower else "", style="cyan")
     upper = Styled("?" if own.upper is None else at_most(own.upper, _DIGITS))
     nearest = Styled("")
     if own.replacement is not None:

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from lexproof.bounds.backward import Check
+from lexproof.bounds.ball_network import Evaluated, Movable
 from lexproof.certify.deadline import TimeUp
 from lexproof.safe_radius.halfspace import least_step
 
@@ -36,37 +37,6 @@ _LONGER, _SHORTER = 1.5, 0.4  # the share of the way after a step that was right
 _SECTIONS, _ROUNDS = 6, 5  # looks between a flip and the text, then in the gap before the first flip, and so on
 _FAR_STEPS = 8  # through the whole box
 _PROBES = 256  # random points a row, over the number of coordinates
-
-
-class Evaluated(Protocol):
-    """Something that gives logits."""
-
-    def value(self, given: Tensor) -> Tensor:
-        """The logits (M, classes) of vectors (M, K, d); differentiable."""
-        ...
-
-
-class Movable(Protocol):
-    """Rows whose words may move, as a `BallNetwork` has them; bounds are not needed here."""
-
-    @property
-    def center(self) -> Tensor:
-        """The vectors of the texts as they are: (N, K, d)."""
-        ...
-
-    @property
-    def low(self) -> Tensor:
-        """The least value of each coordinate."""
-        ...
-
-    @property
-    def high(self) -> Tensor:
-        """The largest one."""
-        ...
-
-    def graph(self, rows: Tensor) -> Evaluated:
-        """What evaluates these rows (M,), in this order; a row may be asked for more than once."""
-        ...
 
 
 class Flips(NamedTuple):

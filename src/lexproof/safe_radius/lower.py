@@ -1,7 +1,8 @@
 """The largest radius that the bounds certify, for every row of a network at once.
 
 Guarantee: for each row, every point of the ball of the radius returned (and of the box) keeps the label by a margin of
-logits above `theta`: the bound was evaluated at this very radius.  How the search gets there does not matter for that.
+logits above `theta`: `margin_bound` says so of this very radius, and `recheck` can ask it again.  How the search gets
+there does not matter for that.
 
 The search: as the radius grows the bound of the least margin falls from the margin of the text itself, by what the
 gradient takes, a multiple of the radius, and by what the relaxation loses, much like a power of it.  The multiple is
@@ -9,7 +10,9 @@ known from the start, the power is learned from the last two radii tried.  The n
 that at which the margin is used up by this law, so that it is likely proven, or after it, so that it closes the
 bracket.  All rows go side by side, none knows of the others; one leaves when its two ends agree to the tolerance.
 
-Boxes of a ball that was not proven hold in all smaller ones: they are handed on, for what they settle.
+Boxes of a ball that was not proven hold in all smaller ones: they are handed on, for what they settle.  As bounds are
+not monotone they may be tighter than those that the smaller ball finds by itself; so when a row has come to its end its
+radius is bounded once more without them, and where that fails the row goes on without any.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ _POWER = 3.0  # of the radius, by which the relaxation loses, until it is learne
 _GROWTH = 8.0  # of a radius to the next, either way, at most
 _MOST = 40  # evaluations of a row
 _BY_LAW = 8  # of them by the law, then by halves
+_SPARE = 1e-7  # of the margin of the text, above theta: rows beside a row move its bound by less in float64
 
 
 def region_of(network: BallNetwork, rows: Tensor, radius: Tensor, norm: float) -> BallRegion:
@@ -113,30 +117,35 @@ class _Search:
         """The radius of each row."""
         margin, slope = self._at_the_text()
         far = region_of(self.network, self.rows, torch.zeros_like(margin), self.norm).farthest()
-        ends, known = _Ends.of(margin, slope), _Known()
+        ends, known = _Ends.of(margin, slope), _Known(len(self.rows), is_wanted=self.network.uses_outer)
         steep = torch.where(slope > 0, margin / torch.where(slope > 0, slope, 1.0), math.inf)
         next_ = torch.minimum(_FIRST * steep, _SMALL * far)
         active = (margin > 0) & (far > 0)
         ends.proven[(margin > 0) & (far == 0)] = math.inf
+        sure = ends.proven.clone()  # proven without boxes of other balls
         for number in range(_MOST):
             at = active.nonzero()[:, 0]
             if not len(at):
                 break
-            radius = next_[at]
+            radius, is_alone = next_[at], ~known.has[at]
             try:
                 found, boxes = _bounded(
                     self.network, self.rows[at], radius, self.labels[at], self.norm, self.check, known.of(at)
                 )
             except TimeUp:
                 break
-            holds = (found > self.theta) & (found < math.inf)
-            known.learn(at, ~holds, boxes, len(self.rows))
+            holds = (found > self.theta + _SPARE * margin[at]) & (found < math.inf)
+            known.learn(at, ~holds, boxes)
             ends.learn(at, radius, found - self.theta, holds)
-            whole = holds & (radius >= far[at])
-            ends.proven[at[whole]] = math.inf
-            next_[at] = ends.next(at, self.tolerance, by_law=number < _BY_LAW).minimum(far[at])
-            active[at] = ~whole & (ends.proven[at] < (1 - self.tolerance) * ends.open[at])
-        return ends.proven
+            ends.proven[at[holds & (radius >= far[at])]] = math.inf
+            sure[at] = torch.where(holds & is_alone, ends.proven[at], sure[at])
+            ends.proven[at] = torch.where(ends.proven[at] < ends.open[at], ends.proven[at], sure[at])
+            is_closed, is_sure = ends.proven[at] >= (1 - self.tolerance) * ends.open[at], ends.proven[at] == sure[at]
+            known.leave(at[is_closed & ~is_sure])
+            ahead = ends.next(at, self.tolerance, by_law=number < _BY_LAW).minimum(far[at])
+            next_[at] = torch.where(is_closed, ends.proven[at], ahead)
+            active[at] = ~(is_closed & is_sure)
+        return sure
 
     def _at_the_text(self) -> tuple[Tensor, Tensor]:
         """The least margin of the texts as they are above theta, and how fast a margin can fall at first."""
@@ -162,22 +171,35 @@ def _dual(norm: float) -> float:
 class _Known:
     """Boxes of all values over the smallest ball of each row that is not proven: they hold in all smaller ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int, *, is_wanted: bool) -> None:
+        self.has = torch.zeros(rows, dtype=torch.bool)
+        self._is_wanted = torch.full((rows,), is_wanted)
         self._boxes: list[Box] | None = None
 
     def of(self, at: Tensor) -> list[Box] | None:
-        """Those of these rows."""
-        return None if self._boxes is None else [Box(box.low[at], box.high[at]) for box in self._boxes]
+        """Those of these rows; of one that has none they are all numbers."""
+        if self._boxes is None or not bool(self.has[at].any()):
+            return None
+        return [Box(box.low[at], box.high[at]) for box in self._boxes]
 
-    def learn(self, at: Tensor, which: Tensor, boxes: Sequence[Box], rows: int) -> None:
+    def learn(self, at: Tensor, which: Tensor, boxes: Sequence[Box]) -> None:
         """Take the boxes of some of these rows."""
-        if not bool(which.any()):
+        which = which & self._is_wanted[at]
+        rows = at[which]
+        if not len(rows):
             return
         if self._boxes is None:
-            shapes = [(rows, *box.low.shape[1:]) for box in boxes]
+            shapes = [(len(self.has), *box.low.shape[1:]) for box in boxes]
             self._boxes = [Box(torch.full(s, -math.inf).double(), torch.full(s, math.inf).double()) for s in shapes]
         for mine, new in zip(self._boxes, boxes, strict=True):
-            mine.low[at[which]], mine.high[at[which]] = new.low[which], new.high[which]
+            mine.low[rows], mine.high[rows] = new.low[which], new.high[which]
+        self.has[rows] = True
+
+    def leave(self, rows: Tensor) -> None:
+        """Forget the boxes of these rows, and take none any more."""
+        self.has[rows], self._is_wanted[rows] = False, False
+        for box in self._boxes or ():
+            box.low[rows], box.high[rows] = -math.inf, math.inf
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Continuous witnesses before the victim itself: its own network, in its own precision, reads the vectors.
 
 Guarantee: what `confirmed` returns is a flip by the victim's own decision, the first largest score; it lies in the box,
-and its distance is that of the vectors that were read.
+and its distance is that of the vectors returned, which the victim reads rounded to its precision.
 """
 
 from __future__ import annotations

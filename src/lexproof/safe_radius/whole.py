@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lexproof.safe_radius.descent import Movable
+from lexproof.bounds.ball_network import Movable
 from lexproof.victims.balls import Opened
 from lexproof.victims.base import Victim
 from lexproof.victims.open_tokens import OpenTokens
@@ -29,7 +29,7 @@ from lexproof.victims.words import WordVictim
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeRows:
-    """Texts with K open tokens each, as `descent.Movable`."""
+    """Texts with K open tokens each, as a `Movable`."""
 
     net: WordNet
     scale: Scale

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -50,13 +51,15 @@ def lstm_balls(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecurrentNetwork(RowNetwork):
-    """Rows of recurrent steps, bounded forward."""
+    """Rows of recurrent steps, bounded forward: nothing is settled by a larger region."""
+
+    uses_outer: ClassVar[bool] = False
 
     def relaxation(
         self, graph: Graph, region: BallRegion, check: Check | None = None, outer: Sequence[Box] | None = None
     ) -> Relaxation:
         """Boxes of all values, and planes that hold over this region."""
-        del outer  # nothing is settled by a larger region
+        del outer
         return forward_relaxation(graph, region, check)
 
 

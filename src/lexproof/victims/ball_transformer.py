@@ -91,6 +91,8 @@ def _network(parts: Parts, scale: Scale, tokens: Sequence[OpenTokens]) -> BallNe
 class TransformerBalls:
     """Rows of one number of tokens and of open ones; see `BallNetwork`."""
 
+    uses_outer = False
+
     def __init__(self, encoder: OpenEncoder, fixed: FixedTokens, scale: Scale, center: Tensor) -> None:
         self._encoder = encoder
         self._fixed = fixed
