@@ -7,11 +7,10 @@ import torch
 from swap_cases import normal
 from torch import Tensor
 
-from lexproof.bounds import firing
 from lexproof.bounds.backward import Relaxation, linear_relaxation
 from lexproof.bounds.ball import NORMS, BallRegion
 from lexproof.bounds.firing import firing_relaxation
-from lexproof.bounds.graph import Box, Graph
+from lexproof.bounds.graph import Graph
 from lexproof.bounds.relu import Relu
 from lexproof.bounds.row_network import RowNetwork
 from lexproof.bounds.slots import MaxOfSlots, OpenWords, SumOfSlots
@@ -111,29 +110,6 @@ def test_a_relu_that_is_not_settled_has_both_ends_of_linear_relaxation() -> None
     assert seen > 30
 
 
-@pytest.mark.parametrize("pooled", [False, True])
-def test_boxes_of_a_larger_ball_only_save_work(pooled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    bounded: list[int] = []
-    thin = firing._Thin.pull_units
-    monkeypatch.setattr(firing._Thin, "pull_units", lambda self, *a: bounded.append(a[0].numel()) or thin(self, *a))
-    with_outer = without = 0
-    for seed in range(4):
-        net = network(seed, pooled)
-        radius = torch.full((ROWS,), 0.05, dtype=torch.float64)
-        region, around = (BallRegion(net.center, share * radius, 2.0, net.low, net.high) for share in (1.0, 1.1))
-        outer = firing_relaxation(net.whole, around).boxes
-        bounded.clear()
-        alone = firing_relaxation(net.whole, region)
-        without += sum(bounded)
-        bounded.clear()
-        helped = net.relaxation(net.graph(torch.arange(ROWS)), region, outer=outer)
-        with_outer += sum(bounded)
-        check_holds(helped, net, points(region, 3, 40))
-        ours, theirs = (relaxation.lower(net.whole.last, margins()) for relaxation in (helped, alone))
-        assert (ours >= theirs - 1e-6).all()
-    assert with_outer < without
-
-
 def test_units_are_bounded_in_parts_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     net = network(0, pooled=False)
     region = ball(net, 2.0)
@@ -188,15 +164,6 @@ def test_weights_that_overflow_prove_nothing(bad: float) -> None:
     op.weights[0][3, 3] = bad
     found = firing_relaxation(net.whole, ball(net, 2.0)).lower(net.whole.last, margins())
     assert not (found[3:] > -math.inf).any()
-
-
-def test_outer_boxes_are_met() -> None:
-    net = network(5, pooled=False)
-    region = ball(net, 2.0)
-    boxes = [Box(box.low.clone(), box.high.clone()) for box in linear_relaxation(net.whole, region).boxes]
-    found = firing_relaxation(net.whole, region, outer=boxes)
-    for ours, theirs in zip(found.boxes[1:], boxes[1:], strict=True):
-        assert (ours.low >= theirs.low - ROUNDING).all() and (ours.high <= theirs.high + ROUNDING).all()
 
 
 @pytest.mark.parametrize("pooled", [False, True])

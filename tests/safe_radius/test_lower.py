@@ -1,9 +1,7 @@
 """The search for the largest certified radius."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import pytest
 import torch
@@ -11,7 +9,7 @@ from torch import Tensor
 
 from lexproof.bounds.backward import Check, Relaxation, linear_relaxation
 from lexproof.bounds.ball import BallRegion
-from lexproof.bounds.graph import Box, Graph
+from lexproof.bounds.graph import Graph
 from lexproof.bounds.linear_ops import Affine, Flatten
 from lexproof.bounds.relu import Relu
 from lexproof.certify.deadline import TimeUp
@@ -28,7 +26,6 @@ class Layers:
     center: Tensor
     weights: list[tuple[Tensor, Tensor]]
     top: float = 1.0
-    uses_outer: ClassVar[bool] = False
 
     @property
     def low(self) -> Tensor:
@@ -45,9 +42,7 @@ class Layers:
             value = graph.add(Affine(*layer), graph.add(Relu(), value) if k else value)
         return graph
 
-    def relaxation(
-        self, graph: Graph, region: BallRegion, check: Check | None = None, outer: Sequence[Box] | None = None
-    ) -> Relaxation:
+    def relaxation(self, graph: Graph, region: BallRegion, check: Check | None = None) -> Relaxation:
         return linear_relaxation(graph, region, check)
 
 

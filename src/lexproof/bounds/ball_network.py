@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from torch import Tensor
 
 from lexproof.bounds.backward import Check, Relaxation
 from lexproof.bounds.ball import BallRegion
-from lexproof.bounds.graph import Box, Graph
+from lexproof.bounds.graph import Graph
 
 
 class Evaluated(Protocol):
@@ -50,21 +49,10 @@ class Movable(Protocol):
 class BallNetwork(Movable, Protocol):
     """Such rows that can be bounded, too."""
 
-    @property
-    def uses_outer(self) -> bool:
-        """Whether `relaxation` makes use of `outer`."""
-        ...
-
     def graph(self, rows: Tensor) -> Graph:
         """The operations for these rows; what is fixed in them is constant."""
         ...
 
-    def relaxation(
-        self, graph: Graph, region: BallRegion, check: Check | None = None, outer: Sequence[Box] | None = None
-    ) -> Relaxation:
-        """Boxes of all values of such a graph over a region of as many rows.
-
-        `outer` are boxes of the values over a region that holds this one, for what they may save.  With them the boxes
-        may be tighter than without.
-        """
+    def relaxation(self, graph: Graph, region: BallRegion, check: Check | None = None) -> Relaxation:
+        """Boxes of all values of such a graph over a region of as many rows."""
         ...

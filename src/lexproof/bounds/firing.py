@@ -29,11 +29,9 @@ from lexproof.bounds.slots import MaxOfSlots, OpenWords, SumOfSlots
 _CELLS = 1 << 17  # numbers that the forms of one pass may hold in one slot: more would leave the caches
 
 
-def firing_relaxation(
-    graph: Graph, region: Region, check: Check | None = None, outer: Sequence[Box] | None = None
-) -> Relaxation:
-    """Boxes of all values of a graph over a region; `outer` are boxes that are known to hold, of a region around it."""
-    walk = _Walk(graph, region, check, outer)
+def firing_relaxation(graph: Graph, region: Region, check: Check | None = None) -> Relaxation:
+    """Boxes of all values of a graph over a region."""
+    walk = _Walk(graph, region, check)
     for number, node in enumerate(graph.nodes, 1):
         walk.add(number, node)
     return Relaxation(graph, region, tuple(walk.boxes))
@@ -70,8 +68,8 @@ class _Thin:
 class _Walk:
     """The operations one after the other: boxes of the whole graph, and a thin graph of what may fire."""
 
-    def __init__(self, graph: Graph, region: Region, check: Check | None, outer: Sequence[Box] | None) -> None:
-        self.region, self.check, self.outer = region, check, outer
+    def __init__(self, graph: Graph, region: Region, check: Check | None) -> None:
+        self.region, self.check = region, check
         self.nodes = graph.nodes
         self.boxes = [Box(*region.box())]
         self.centers = graph.values(region.center)
@@ -96,10 +94,9 @@ class _Walk:
             self._tighten(node, masks, [-one for one in ones])
             self._tighten(node, op.unsettled(*(self.boxes[k] for k in node.inputs)), ones)
         if isinstance(op, OpenWords):
-            box = op.budgeted(self.region)
+            self.boxes.append(op.budgeted(self.region))
         else:
-            box = op.interval(*(self.boxes[k] for k in node.inputs))
-        self.boxes.append(box if self.outer is None else box.meet(self.outer[number]))
+            self.boxes.append(op.interval(*(self.boxes[k] for k in node.inputs)))
 
     def _tighten(self, node: Node, masks: Sequence[Tensor], signs: Sequence[Tensor]) -> None:
         """Bound the ends of these units of the inputs that are on these sides: the lower end where the sign is 1."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 
 from lexproof.bounds.backward import Check, Relaxation
 from lexproof.bounds.ball import BallRegion
 from lexproof.bounds.firing import firing_relaxation
-from lexproof.bounds.graph import Box, Graph
+from lexproof.bounds.graph import Graph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +20,6 @@ class RowNetwork:
     low: Tensor
     high: Tensor
     whole: Graph
-    uses_outer: ClassVar[bool] = True
 
     def graph(self, rows: Tensor) -> Graph:
         """The operations for these rows."""
@@ -32,11 +29,6 @@ class RowNetwork:
             graph.add(node.op if choose is None else choose(rows), *node.inputs)
         return graph
 
-    def relaxation(
-        self, graph: Graph, region: BallRegion, check: Check | None = None, outer: Sequence[Box] | None = None
-    ) -> Relaxation:
-        """Boxes of all values, by the backward bound of every unit that is not settled.
-
-        `outer` are boxes of the values over a region that holds this one: what they settle is not bounded again.
-        """
-        return firing_relaxation(graph, region, check, outer)
+    def relaxation(self, graph: Graph, region: BallRegion, check: Check | None = None) -> Relaxation:
+        """Boxes of all values, by the backward bound of every unit that is not settled."""
+        return firing_relaxation(graph, region, check)

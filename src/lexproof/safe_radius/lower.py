@@ -8,17 +8,16 @@ The search: as the radius grows the bound of the least margin falls from the mar
 gradient takes, a multiple of the radius, and by what the relaxation loses, much like a power of it.  The multiple is
 known from the start, the power is learned from the last two radii tried.  The next radius lies half a tolerance before
 that at which the margin is used up by this law, so that it is likely proven, or after it, so that it closes the
-bracket.  All rows go side by side, none knows of the others; one leaves when its two ends agree to the tolerance.
+bracket.  All rows go side by side, none knows of the others; one leaves when its two ends agree to the tolerance, or
+when by the law, once a power is learned, the margin is used up within the tolerance of the radius just proven.
 
-Boxes of a ball that was not proven hold in all smaller ones: they are handed on, for what they settle.  As bounds are
-not monotone they may be tighter than those that the smaller ball finds by itself; so when a row has come to its end its
-radius is bounded once more without them, and where that fails the row goes on without any.
+Boxes of a ball that was not proven hold in all smaller ones, but are not handed on.  As bounds are not monotone they
+may be tighter than those that the smaller ball finds by itself, and the proof would need them, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -27,7 +26,6 @@ from torch import Tensor
 from lexproof.bounds.backward import Check
 from lexproof.bounds.ball import BallRegion
 from lexproof.bounds.ball_network import BallNetwork
-from lexproof.bounds.graph import Box
 from lexproof.certify.deadline import TimeUp
 
 TOLERANCE = 0.01
@@ -58,27 +56,14 @@ def margin_bound(
     network: BallNetwork, rows: Tensor, radius: Tensor, labels: Tensor, norm: float, check: Check | None = None
 ) -> Tensor:
     """A lower bound of the least margin over all points of each row's ball: (M,); -inf where it is not a number."""
-    return _bounded(network, rows, radius, labels, norm, check, None)[0]
-
-
-def _bounded(
-    network: BallNetwork,
-    rows: Tensor,
-    radius: Tensor,
-    labels: Tensor,
-    norm: float,
-    check: Check | None,
-    outer: Sequence[Box] | None,
-) -> tuple[Tensor, tuple[Box, ...]]:
-    """The bound, and the boxes of all values; `outer` are boxes of balls around these."""
     if check is not None:
         check()
     with torch.no_grad():
         graph = network.graph(rows)
-        relaxation = network.relaxation(graph, region_of(network, rows, radius, norm), check, outer)
+        relaxation = network.relaxation(graph, region_of(network, rows, radius, norm), check)
         forms = margin_forms(labels, relaxation.boxes[-1].low.shape[1])
         least = relaxation.lower(graph.last, forms).amin(1)
-    return torch.where(least.isnan(), -math.inf, least), relaxation.boxes
+    return torch.where(least.isnan(), -math.inf, least)
 
 
 def certified_radii(
@@ -117,35 +102,26 @@ class _Search:
         """The radius of each row."""
         margin, slope = self._at_the_text()
         far = region_of(self.network, self.rows, torch.zeros_like(margin), self.norm).farthest()
-        ends, known = _Ends.of(margin, slope), _Known(len(self.rows), is_wanted=self.network.uses_outer)
+        ends = _Ends.of(margin, slope)
         steep = torch.where(slope > 0, margin / torch.where(slope > 0, slope, 1.0), math.inf)
         next_ = torch.minimum(_FIRST * steep, _SMALL * far)
         active = (margin > 0) & (far > 0)
         ends.proven[(margin > 0) & (far == 0)] = math.inf
-        sure = ends.proven.clone()  # proven without boxes of other balls
         for number in range(_MOST):
             at = active.nonzero()[:, 0]
             if not len(at):
                 break
-            radius, is_alone = next_[at], ~known.has[at]
+            radius = next_[at]
             try:
-                found, boxes = _bounded(
-                    self.network, self.rows[at], radius, self.labels[at], self.norm, self.check, known.of(at)
-                )
+                found = margin_bound(self.network, self.rows[at], radius, self.labels[at], self.norm, self.check)
             except TimeUp:
                 break
             holds = (found > self.theta + _SPARE * margin[at]) & (found < math.inf)
-            known.learn(at, ~holds, boxes)
             ends.learn(at, radius, found - self.theta, holds)
             ends.proven[at[holds & (radius >= far[at])]] = math.inf
-            sure[at] = torch.where(holds & is_alone, ends.proven[at], sure[at])
-            ends.proven[at] = torch.where(ends.proven[at] < ends.open[at], ends.proven[at], sure[at])
-            is_closed, is_sure = ends.proven[at] >= (1 - self.tolerance) * ends.open[at], ends.proven[at] == sure[at]
-            known.leave(at[is_closed & ~is_sure])
-            ahead = ends.next(at, self.tolerance, by_law=number < _BY_LAW).minimum(far[at])
-            next_[at] = torch.where(is_closed, ends.proven[at], ahead)
-            active[at] = ~(is_closed & is_sure)
-        return sure
+            next_[at] = ends.next(at, self.tolerance, by_law=number < _BY_LAW).minimum(far[at])
+            active[at] = ~ends.is_reached(at, self.tolerance, by_law=number > 0)
+        return ends.proven
 
     def _at_the_text(self) -> tuple[Tensor, Tensor]:
         """The least margin of the texts as they are above theta, and how fast a margin can fall at first."""
@@ -166,40 +142,6 @@ class _Search:
 
 def _dual(norm: float) -> float:
     return {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}[norm]
-
-
-class _Known:
-    """Boxes of all values over the smallest ball of each row that is not proven: they hold in all smaller ones."""
-
-    def __init__(self, rows: int, *, is_wanted: bool) -> None:
-        self.has = torch.zeros(rows, dtype=torch.bool)
-        self._is_wanted = torch.full((rows,), is_wanted)
-        self._boxes: list[Box] | None = None
-
-    def of(self, at: Tensor) -> list[Box] | None:
-        """Those of these rows; of one that has none they are all numbers."""
-        if self._boxes is None or not bool(self.has[at].any()):
-            return None
-        return [Box(box.low[at], box.high[at]) for box in self._boxes]
-
-    def learn(self, at: Tensor, which: Tensor, boxes: Sequence[Box]) -> None:
-        """Take the boxes of some of these rows."""
-        which = which & self._is_wanted[at]
-        rows = at[which]
-        if not len(rows):
-            return
-        if self._boxes is None:
-            shapes = [(len(self.has), *box.low.shape[1:]) for box in boxes]
-            self._boxes = [Box(torch.full(s, -math.inf).double(), torch.full(s, math.inf).double()) for s in shapes]
-        for mine, new in zip(self._boxes, boxes, strict=True):
-            mine.low[rows], mine.high[rows] = new.low[which], new.high[which]
-        self.has[rows] = True
-
-    def leave(self, rows: Tensor) -> None:
-        """Forget the boxes of these rows, and take none any more."""
-        self.has[rows], self._is_wanted[rows] = False, False
-        for box in self._boxes or ():
-            box.low[rows], box.high[rows] = -math.inf, math.inf
 
 
 @dataclass(slots=True)
@@ -249,6 +191,12 @@ class _Ends:
         if not by_law:
             inside = torch.where(high.isinf(), inside, (low + high) / 2)
         return torch.where(least < most, root.clamp(least, most), inside)
+
+    def is_reached(self, at: Tensor, tolerance: float, *, by_law: bool) -> Tensor:
+        """Whether what is proven is within the tolerance of the open end or, by the law, of where that would be."""
+        reached = self.proven[at] / (1 - tolerance)
+        closed = reached >= self.open[at]
+        return closed | ((self.last[at] == self.proven[at]) & (reached >= self._root(at))) if by_law else closed
 
     def _root(self, at: Tensor) -> Tensor:
         """Where the margin is used up, by the law."""

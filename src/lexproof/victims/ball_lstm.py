@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +19,7 @@ from lexproof.bounds.ball import BallRegion
 from lexproof.bounds.ball_network import BallNetwork
 from lexproof.bounds.forward import forward_relaxation
 from lexproof.bounds.gates import CellState, HiddenState
-from lexproof.bounds.graph import Box, Graph
+from lexproof.bounds.graph import Graph
 from lexproof.bounds.linear_ops import Affine, Constant, Join
 from lexproof.bounds.recurrence import OpenStep
 from lexproof.bounds.row_network import RowNetwork
@@ -51,15 +50,10 @@ def lstm_balls(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecurrentNetwork(RowNetwork):
-    """Rows of recurrent steps, bounded forward: nothing is settled by a larger region."""
+    """Rows of recurrent steps, bounded forward."""
 
-    uses_outer: ClassVar[bool] = False
-
-    def relaxation(
-        self, graph: Graph, region: BallRegion, check: Check | None = None, outer: Sequence[Box] | None = None
-    ) -> Relaxation:
+    def relaxation(self, graph: Graph, region: BallRegion, check: Check | None = None) -> Relaxation:
         """Boxes of all values, and planes that hold over this region."""
-        del outer
         return forward_relaxation(graph, region, check)
 
 

@@ -91,8 +91,6 @@ def _network(parts: Parts, scale: Scale, tokens: Sequence[OpenTokens]) -> BallNe
 class TransformerBalls:
     """Rows of one number of tokens and of open ones; see `BallNetwork`."""
 
-    uses_outer = False
-
     def __init__(self, encoder: OpenEncoder, fixed: FixedTokens, scale: Scale, center: Tensor) -> None:
         self._encoder = encoder
         self._fixed = fixed
@@ -104,9 +102,7 @@ class TransformerBalls:
         """The operations for these rows."""
         return OpenGraph(self._encoder, self._fixed.take(rows))
 
-    def relaxation(
-        self, graph: Graph, region: BallRegion, check: Check | None = None, outer: Sequence[Box] | None = None
-    ) -> Relaxation:
+    def relaxation(self, graph: Graph, region: BallRegion, check: Check | None = None) -> Relaxation:
         """Boxes by the backward bound.
 
         A token of the first layer depends on the open tokens alone, not on other tokens, so each is bounded as a row of
