@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,19 @@ def test_batches_hold_every_row_once_and_similar_lengths():
     assert {frozenset(batch) for batch in batches} == {frozenset({0, 2, 4, 6}), frozenset({1, 3, 5, 7})}
 
 
+def test_the_first_layers_alone(tmp_path):
+    config = BertConfig(hidden_size=8, num_hidden_layers=3, num_attention_heads=2, intermediate_size=8)
+    whole = BertModel(config)
+    whole.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(minilm.get_model_path()).save_pretrained(tmp_path)
+    victim = train_transformer(
+        TEXTS, LABELS, body=tmp_path, recipe=replace(QUICK, epochs=1, learning_rate=1e-9, layers=2)
+    )
+    assert victim.model.config.num_hidden_layers == len(victim.model.bert.encoder.layer) == 2
+    for ours, theirs in zip(victim.model.bert.encoder.layer, whole.encoder.layer[:2], strict=True):
+        torch.testing.assert_close(ours.intermediate.dense.weight, theirs.intermediate.dense.weight, rtol=0, atol=1e-6)
+
+
 def test_what_cannot_be_learned_from_is_refused(body):
     with pytest.raises(InputError, match="expected training texts, got none"):
         train_transformer([], [], body=body)
@@ -112,6 +126,10 @@ def test_what_cannot_be_learned_from_is_refused(body):
         train_transformer(["a", "b"], [0, 2], body=body, label_names=("x", "y"))
     with pytest.raises(InputError, match="expected epochs > 0, got 0"):
         Recipe(epochs=0)
+    with pytest.raises(InputError, match="expected layers >= 0, got -1"):
+        Recipe(layers=-1)
+    with pytest.raises(InputError, match="expected at most the 1 layers of the body, got layers=2"):
+        train_transformer(["a", "b"], [0, 1], body=body, recipe=Recipe(layers=2))
     with pytest.raises(ModelError, match="cannot load the body"):
         train_transformer(["a", "b"], [0, 1], body=body.parent)
 

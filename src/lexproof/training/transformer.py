@@ -32,7 +32,7 @@ _NO_DECAY = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How to fine-tune."""
+    """How to fine-tune.  `layers`: only the first so many of the body, which makes bounds of it tighter; 0 for all."""
 
     epochs: int = 3
     learning_rate: float = 1e-4
@@ -40,6 +40,7 @@ class Recipe:
     max_length: int = 128
     warmup: float = 0.1
     weight_decay: float = 0.01
+    layers: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -47,8 +48,9 @@ class Recipe:
         for name in ("epochs", "batch_size", "max_length", "learning_rate"):
             if not getattr(self, name) > 0:
                 raise InputError(f"expected {name} > 0, got {getattr(self, name)}")
-        if not self.weight_decay >= 0:
-            raise InputError(f"expected weight_decay >= 0, got {self.weight_decay!r}")
+        for name in ("weight_decay", "layers"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"expected {name} >= 0, got {getattr(self, name)!r}")
         if not 0 <= self.warmup <= 1:
             raise InputError(f"expected warmup in [0, 1], got {self.warmup!r}")
 
@@ -75,19 +77,24 @@ def train_transformer(
     names = tuple(label_names or map(str, range(classes)))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
-        model, tokenizer = _read_body(body or default_body(), classes)
+        model, tokenizer = _read_body(body or default_body(), classes, recipe.layers)
         victim = Transformer.of(model, tokenizer, names, max_length=recipe.max_length, name="transformer")
         victim.training = _run(victim, texts, labels, valid, recipe, progress)
     return victim
 
 
-def _read_body(body: str | Path, classes: int) -> tuple[Any, Any]:
+def _read_body(body: str | Path, classes: int, layers: int) -> tuple[Any, Any]:
+    """The model, with the first layers of the body, and its tokenizer."""
     transformers = require("transformers", "transformers", "fine-tuning")
     local = Path(body).is_dir() or is_offline()
     with reading(transformers, f"cannot load the body {str(body)!r}"):
         tokenizer = transformers.AutoTokenizer.from_pretrained(body, local_files_only=local)
+        config = transformers.AutoConfig.from_pretrained(body, num_labels=classes, local_files_only=local)
+        if layers > config.num_hidden_layers:
+            raise InputError(f"expected at most the {config.num_hidden_layers} layers of the body, got layers={layers}")
+        config.num_hidden_layers = layers or config.num_hidden_layers
         model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            body, num_labels=classes, use_safetensors=True, ignore_mismatched_sizes=True, local_files_only=local
+            body, config=config, use_safetensors=True, ignore_mismatched_sizes=True, local_files_only=local
         )
     return model, tokenizer
 
