@@ -4,12 +4,9 @@ Guarantee: for each row, every point of the ball of the radius returned (and of 
 logits above `theta`: `margin_bound` says so of this very radius, and `recheck` can ask it again.  How the search gets
 there does not matter for that.
 
-The search: as the radius grows the bound of the least margin falls from the margin of the text itself, by what the
-gradient takes, a multiple of the radius, and by what the relaxation loses, much like a power of it.  The multiple is
-known from the start, the power is learned from the last two radii tried.  The next radius lies half a tolerance before
-that at which the margin is used up by this law, so that it is likely proven, or after it, so that it closes the
-bracket.  All rows go side by side, none knows of the others; one leaves when its two ends agree to the tolerance, or
-when by the law, once a power is learned, the margin is used up within the tolerance of the radius just proven.
+The search: the next radius lies where, by the law that the radii tried so far teach (`safe_radius.law`), the margin is
+just not used up yet, so that it is likely proven, or just is, so that it closes the bracket.  All rows go side by side,
+none knows of the others.
 
 Boxes of a ball that was not proven hold in all smaller ones, but are not handed on.  As bounds are not monotone they
 may be tighter than those that the smaller ball finds by itself, and the proof would need them, too.
@@ -27,15 +24,13 @@ from lexproof.bounds.backward import Check
 from lexproof.bounds.ball import BallRegion
 from lexproof.bounds.ball_network import BallNetwork
 from lexproof.certify.deadline import TimeUp
+from lexproof.safe_radius.law import Ends
 
 TOLERANCE = 0.01
 _ROWS = 64  # rows bounded at once: more would leave the caches
 _FIRST = 0.25  # of the radius at which the gradient says that the margin is used up: bounds lose ground on it
 _SMALL = 0.05  # of the way to the farthest corner: the first radius is not larger, whatever the gradient says
-_POWER = 3.0  # of the radius, by which the relaxation loses, until it is learned
-_GROWTH = 8.0  # of a radius to the next, either way, at most
 _MOST = 40  # evaluations of a row
-_BY_LAW = 8  # of them by the law, then by halves
 _SPARE = 1e-7  # of the margin of the text, above theta: rows beside a row move its bound by less in float64
 
 
@@ -102,12 +97,12 @@ class _Search:
         """The radius of each row."""
         margin, slope = self._at_the_text()
         far = region_of(self.network, self.rows, torch.zeros_like(margin), self.norm).farthest()
-        ends = _Ends.of(margin, slope)
+        ends = Ends(margin, slope)
         steep = torch.where(slope > 0, margin / torch.where(slope > 0, slope, 1.0), math.inf)
         next_ = torch.minimum(_FIRST * steep, _SMALL * far)
         active = (margin > 0) & (far > 0)
         ends.proven[(margin > 0) & (far == 0)] = math.inf
-        for number in range(_MOST):
+        for _ in range(_MOST):
             at = active.nonzero()[:, 0]
             if not len(at):
                 break
@@ -119,8 +114,8 @@ class _Search:
             holds = (found > self.theta + _SPARE * margin[at]) & (found < math.inf)
             ends.learn(at, radius, found - self.theta, holds)
             ends.proven[at[holds & (radius >= far[at])]] = math.inf
-            next_[at] = ends.next(at, self.tolerance, by_law=number < _BY_LAW).minimum(far[at])
-            active[at] = ~ends.is_reached(at, self.tolerance, by_law=number > 0)
+            wanted, is_reached = ends.next(at, self.tolerance)
+            next_[at], active[at] = wanted.minimum(far[at]), ~is_reached
         return ends.proven
 
     def _at_the_text(self) -> tuple[Tensor, Tensor]:
@@ -142,69 +137,3 @@ class _Search:
 
 def _dual(norm: float) -> float:
     return {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}[norm]
-
-
-@dataclass(slots=True)
-class _Ends:
-    """The two ends of each row's bracket, and the law by which the bound loses the margin.
-
-    The loss at a radius R is taken as slope * R, by the gradient, and beside it a power of R, by the relaxation.
-    """
-
-    margin: Tensor
-    slope: Tensor
-    proven: Tensor
-    open: Tensor  # not proven
-    last: Tensor  # the radius tried last
-    lost: Tensor  # log of what the relaxation lost there
-    power: Tensor
-
-    @classmethod
-    def of(cls, margin: Tensor, slope: Tensor) -> _Ends:
-        zero, inf = torch.zeros_like(margin), torch.full_like(margin, math.inf)
-        return cls(margin, slope, zero, inf, zero.clone(), -inf, torch.full_like(margin, _POWER))
-
-    def learn(self, at: Tensor, radius: Tensor, left: Tensor, holds: Tensor) -> None:
-        """Move the end that the bound at a radius speaks about, and learn the power from the last two radii."""
-        margin = self.margin[at]
-        whole = (margin - left).nan_to_num(math.inf)
-        self.slope[at] = torch.minimum(self.slope[at], (whole / radius).clamp(min=0))  # the box may stop the gradient
-        lost = (whole - self.slope[at] * radius).clamp(1e-6 * margin, 1e6 * margin).log()
-        apart = (radius / self.last[at]).log()
-        power = ((lost - self.lost[at]) / apart).clamp(1.0, 6.0)
-        self.power[at] = torch.where((apart.abs() > 0.02) & apart.isfinite(), power, self.power[at])
-        self.last[at], self.lost[at] = radius, lost
-        self.proven[at] = torch.where(holds, radius, self.proven[at])
-        self.open[at] = torch.where(holds, self.open[at], radius)
-
-    def next(self, at: Tensor, tolerance: float, *, by_law: bool) -> Tensor:
-        """The radius to try: one that closes the bracket either way, if there is one; else just below where the law
-        says that the margin is used up or, if what is proven is near that already, just above.  Where the law has not
-        led to the end (bounds may jump), the middle.
-        """
-        low, high = self.proven[at], self.open[at]
-        least, most = high * (1 - tolerance), low / (1 - tolerance)
-        root = self._root(at)
-        near = root * torch.where(root * (1 - tolerance / 2) > most, 1 - tolerance / 2, 1 + tolerance / 2)
-        width = torch.where(high.isinf(), low, high - low)
-        inside = torch.maximum(torch.minimum(near, high - width / 20), low + width / 20)
-        if not by_law:
-            inside = torch.where(high.isinf(), inside, (low + high) / 2)
-        return torch.where(least < most, root.clamp(least, most), inside)
-
-    def is_reached(self, at: Tensor, tolerance: float, *, by_law: bool) -> Tensor:
-        """Whether what is proven is within the tolerance of the open end or, by the law, of where that would be."""
-        reached = self.proven[at] / (1 - tolerance)
-        closed = reached >= self.open[at]
-        return closed | ((self.last[at] == self.proven[at]) & (reached >= self._root(at))) if by_law else closed
-
-    def _root(self, at: Tensor) -> Tensor:
-        """Where the margin is used up, by the law."""
-        parts = (self.margin, self.slope, self.last, self.lost, self.power)
-        margin, slope, last, lost, power = (part[at] for part in parts)
-        low, high = torch.full_like(margin, -math.log(_GROWTH)), torch.full_like(margin, math.log(_GROWTH))
-        for _ in range(30):  # slope * last * e^x + e^(lost + power x) = margin
-            x = (low + high) / 2
-            over = slope * last * x.exp() + (lost + power * x).exp() > margin
-            low, high = torch.where(over, low, x), torch.where(over, x, high)
-        return last * low.exp()
