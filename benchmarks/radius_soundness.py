@@ -10,8 +10,8 @@ one, too, or, for one of four, a far smaller one, at which bounds come close to 
 certified radius does not; where all of the box is certified, it is all of the box.
 
 Each certified ball is attacked by 200 steps of projected gradient descent from each of 4 starts (`ball_descent`), which
-shares nothing with the bounds but the graph whose gradients it follows.  A case is wrong if at any of its last or best
-points
+shares nothing with the bounds but the graph whose gradients it follows.  A case is wrong if the bound, asked again,
+does not certify what the search did, or if at any of the last or best points
 - the victim's own network, in its own precision, predicts another class for these vectors;
 - the graph's margin is below the bound of it; or the graph is not the victim's network in float64;
 - a value inside the graph lies outside its box.
@@ -150,12 +150,12 @@ def _judge(
     far = region_of(network, rows, torch.zeros(len(rows), dtype=torch.float64), norm).farthest()
     whole, is_proven = radii == math.inf, radii > 0
     radius = torch.where(whole, far, torch.where(is_proven, torch.from_numpy(_factors(rng, len(own))) * radii, far))
-    holds = margin_bound(network, rows, radius, labels, norm) > theta
-    radius = torch.where(is_proven & ~whole & ~holds, radii, radius)  # too far: the certified radius itself
-    # what the search certified may rest on boxes of larger balls, which a bound of this ball alone does not know
-    claimed = torch.where(is_proven & (whole | (radius == radii)), theta, -math.inf)
-    bound = torch.maximum(margin_bound(network, rows, radius, labels, norm), claimed)
-    holds = bound >= theta
+    beyond = is_proven & ~whole & ~(margin_bound(network, rows, radius, labels, norm) > theta)
+    radius = torch.where(beyond, radii, radius)  # too far: the certified radius itself
+    bound = margin_bound(network, rows, radius, labels, norm)
+    holds = bound > theta
+    unproven = is_proven & ~holds
+    row["wrong"] += [f"text {numbers[at]}: its radius is not proven again" for at in unproven.nonzero()[:, 0].tolist()]
     row["certified"] += int(holds.sum())
     row["whole"] += int((whole & holds).sum())
     if not bool(holds.any()):
