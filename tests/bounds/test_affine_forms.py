@@ -189,6 +189,12 @@ def test_float64_takes_the_place_of_untrusted_products(setting: str) -> None:
     assert found.dtype == (torch.float32 if setting == "highest" else torch.float64)
 
 
+def test_products_that_torch_casts_are_not_trusted() -> None:
+    given = forms(1, WIDTH, (), (3,))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert given.mapped(torch.ones(2, WIDTH, dtype=torch.float64)).shared[3].dtype == torch.float64
+
+
 @pytest.mark.parametrize(("setting", "kept"), [("highest", torch.float32), ("medium", torch.float64)])
 def test_older_releases_have_one_setting(setting: str, kept: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     given = forms(1, WIDTH, (), (3,))

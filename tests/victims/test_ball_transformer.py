@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
 
+import lexproof as lp  # noqa: E402
 from lexproof.bounds.backward import linear_relaxation  # noqa: E402
 from lexproof.bounds.ball import BallRegion  # noqa: E402
-from lexproof.errors import NoRule  # noqa: E402
+from lexproof.errors import EvidenceError, NoRule  # noqa: E402
 from lexproof.text import Text  # noqa: E402
 from lexproof.victims.ball_transformer import transformer_balls, transformer_scale, transformer_tokens  # noqa: E402
 from lexproof.victims.balls import Item, opened  # noqa: E402
 from lexproof.victims.open_tokens import OpenTokens  # noqa: E402
 from lexproof.victims.transformer import Transformer  # noqa: E402
+from lexproof.victims.transformer_program import transformer_program  # noqa: E402
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PIECES = [*SPECIAL, *(f"w{i}" for i in range(8)), "-", "ab", "xy", "##cd", "##zw", "##q"]
@@ -146,7 +150,96 @@ def test_words_that_are_never_read_are_in_no_group(tokenizer: Any) -> None:
     text = Text.parse("w1 w2 w3 w4 w5 w6 w7")
     found = opened(victim, [Item(text, (6,)), Item(text, (5, 6)), Item(text, (5,))])
     assert [group.items for group in found.groups] == [[1, 2]]
-    assert len(found.tokens[0].places) == 0
+    assert len(found.tokens[0].places) == 0 and not found.tokens[0].missing
+
+
+def test_a_word_without_tokens_is_not_one_that_is_never_read(tokenizer: Any) -> None:
+    """BPE that knows no unknown token drops characters that it has not seen: a word in their place would be read."""
+    model, victim = tokenizers.models.BPE(), small(tokenizer)
+    bare = tokenizers.Tokenizer(model)
+    bare.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=len(PIECES), special_tokens=["[PAD]"], show_progress=False)
+    bare.train_from_iterator(["ab cd ef gh"] * 5, trainer)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=bare, pad_token="[PAD]")
+    dropping = Transformer.of(victim.model, fast, ["a", "b", "c"], max_length=8)
+    assert transformer_tokens(dropping, Text.parse("ab 中 cd"), [0, 1]).missing == (1,)
+    bracket = lp.radius(dropping, "ab 中 cd", words=[1])
+    assert (bracket.lower, bracket.any_replacement, bracket.normalized) == (0.0, False, 0.0)
+    assert "'中'" in bracket.reason
+    lp.recheck_radius(dropping, bracket)
+    with pytest.raises(EvidenceError, match="have no token"):
+        lp.recheck_radius(dropping, replace(bracket, any_replacement=True))
+
+
+def test_what_is_read_of_a_pair_may_depend_on_words_that_are_not(tokenizer: Any) -> None:
+    """Where both sides are cut, the longer one keeps the odd token: a shorter word past the cut moves it."""
+    victim = small(tokenizer, max_length=12)
+    last = "abcdq" if tokenizer.tokenize("abcdq") == ["ab", "##cd", "##q"] else pytest.fail("three pieces")
+    long, short = " ".join(["w1"] * 8), " ".join(["w1"] * 3)
+    text = " ".join(f"w{k % 8}" for k in range(6))
+    before, after = victim.encoder.encode([(long, f"{text} {last}"), (long, f"{text} w1")])
+    assert before.ids != after.ids
+    assert transformer_tokens(victim, Text.parse(f"{text} {last}", premise=long), [6]).missing == (6,)
+    assert not transformer_tokens(victim, Text.parse(f"{text} w7 {last}", premise=short), [7]).missing
+    before, after = victim.encoder.encode([(short, f"{text} w7 {last}"), (short, f"{text} w7")])
+    assert before.ids == after.ids
+
+
+def test_segment_types_that_the_model_is_not_given_are_not_read(tokenizer: Any) -> None:
+    plain = copy.deepcopy(tokenizer)
+    plain.model_input_names = ["input_ids", "attention_mask"]
+    victim = small(plain)
+    text = Text.parse("w3 w4", premise="w1 w2")
+    found = opened(victim, [Item(text, (1,))])
+    assert not found.tokens[0].types.any()
+    network = found.groups[0].network
+    logits = network.graph(torch.tensor([0])).value(network.center)
+    torch.testing.assert_close(logits.softmax(1).numpy(), victim.scores([text.input]), atol=1e-5, rtol=0)
+    assert not np.allclose(small(tokenizer).scores([text.input]), victim.scores([text.input]), atol=1e-3)
+
+
+class Adapted(torch.nn.Linear):
+    """A layer that adds something to what its weights say."""
+
+    def forward(self, given: Any) -> Any:
+        return super().forward(given) + 1.0
+
+
+def adapted(model: Any) -> None:
+    attention = model.bert.encoder.layer[0].attention.self
+    attention.query = Adapted(attention.query.in_features, attention.query.out_features)
+
+
+def pruned(model: Any) -> None:
+    """One of two heads is gone; the configuration does not know."""
+    attention = model.bert.encoder.layer[0].attention
+    for name in ("query", "key", "value"):
+        layer = getattr(attention.self, name)
+        layer.weight, layer.bias = torch.nn.Parameter(layer.weight[:3]), torch.nn.Parameter(layer.bias[:3])
+        layer.out_features = 3
+    attention.output.dense.weight = torch.nn.Parameter(attention.output.dense.weight[:, :3])
+    attention.self.num_attention_heads, attention.self.all_head_size = 1, 3
+
+
+def hooked(model: Any) -> None:
+    model.bert.pooler.register_forward_hook(lambda module, given, found: -found)
+
+
+def other_activation(model: Any) -> None:
+    model.bert.encoder.layer[0].intermediate.intermediate_act_fn = torch.nn.SiLU()
+
+
+@pytest.mark.parametrize("change", [adapted, pruned, hooked, other_activation])
+def test_a_model_that_is_not_what_it_seems_has_no_rule(tokenizer: Any, change: Any) -> None:
+    victim = small(tokenizer, seed=1)
+    space = lp.Space(Text.parse("w1 w2 w3"), [(), ("w4",), ()], 1)
+    opened(victim, [Item(space.original, (1,))])
+    transformer_program(victim, space)
+    change(victim.model)
+    with pytest.raises(NoRule):
+        opened(victim, [Item(space.original, (1,))])
+    with pytest.raises(NoRule):
+        transformer_program(victim, space)
 
 
 def test_the_scale_is_that_of_the_tokens_a_text_may_have(tokenizer: Any) -> None:

@@ -161,7 +161,9 @@ def _rounding(terms: int) -> float:
 
 
 def _symbol_type() -> torch.dtype:
-    """float32, unless torch was told that its products may be computed with less precision."""
+    """float32, unless torch was told that its products may be computed with less precision, or casts them itself."""
+    if torch.is_autocast_enabled("cpu"):
+        return torch.float64
     settings = getattr(torch.backends.mkldnn, "matmul", None)  # not in older releases, which have only the other one
     if settings is None:
         is_full = torch.get_float32_matmul_precision() == "highest"

@@ -61,7 +61,9 @@ class RadiusBracket(Answer):
     @property
     def normalized(self) -> float:
         """The lower end as a share of the diameter; 1 says that any replacement is safe."""
-        return 1.0 if self.any_replacement else self.lower / self.diameter
+        if self.any_replacement:
+            return 1.0
+        return self.lower / self.diameter if self.lower else 0.0  # without tokens there is no diameter
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary; `radius_from_json` gives back an equal answer.  The norm inf is written as a string."""

@@ -156,7 +156,7 @@ class _Block:
         return np.array([labels[item.text] for item in self.items], np.int64)
 
     def _lower(self, found: Opened, predicted: NDArray[np.int64], clock: _Clock) -> list[float]:
-        """The certified radius of each item; inf of those that the victim does not read."""
+        """The certified radius of each item; inf of those that the victim does not read, 0 if a word has no token."""
         import torch
 
         from lexproof.safe_radius.lower import certified_radii
@@ -170,7 +170,7 @@ class _Block:
             )
             for number, radius in zip(group.items, own.tolist(), strict=True):
                 radii[number] = radius
-        return radii
+        return [0.0 if own.missing else radius for radius, own in zip(radii, found.tokens, strict=True)]
 
     def _flips(self, found: Opened, predicted: NDArray[np.int64], clock: _Clock) -> dict[int, VectorFlip]:
         """The nearest vectors found by descent that the victim confirms to be a flip, by item."""
@@ -252,5 +252,13 @@ class _Block:
             replacement=replacement,
             rounding=self.victim.rounding,
             victim=self.victim.fingerprint,
-            reason="the time limit was reached" if clock.is_up else "",
+            reason=_reason(item, tokens, clock),
         )
+
+
+def _reason(item: Item, tokens: OpenTokens, clock: _Clock) -> str:
+    """What is missing of a bracket, and why."""
+    if tokens.missing:
+        words = ", ".join(repr(item.text.words[word]) for word in tokens.missing)
+        return f"no token of {words} is read, though a replacement might be: there is no vector that could move"
+    return "the time limit was reached" if clock.is_up else ""

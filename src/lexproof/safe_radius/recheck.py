@@ -59,7 +59,11 @@ def _check_lower(victim: Victim, bracket: RadiusBracket, found: Opened) -> None:
         raise EvidenceError(f"the diameter is {diameter}, not {bracket.diameter}")
     if bracket.any_replacement and not _agree(bracket.lower, diameter):
         raise EvidenceError(f"the lower end {bracket.lower} is not the diameter, and not all of the box")
-    if bracket.lower == 0 or not found.groups:  # nothing is claimed, or nothing is read
+    if bracket.lower == 0 and not bracket.any_replacement:  # nothing is claimed
+        return
+    if found.tokens[0].missing:
+        raise EvidenceError(f"words {found.tokens[0].missing} have no token, so that nothing is proven of them")
+    if not found.groups:  # nothing is read
         return
     (group,) = found.groups
     row, label = torch.tensor([0]), torch.tensor([bracket.predicted])

@@ -20,11 +20,13 @@ from lexproof.bounds.graph import Box, Graph
 from lexproof.errors import NoRule
 from lexproof.text import Text
 from lexproof.victims.open_encoder import FixedTokens, OpenEncoder
-from lexproof.victims.open_tokens import OpenTokens, untouched
+from lexproof.victims.open_tokens import OpenTokens, first_of_run, untouched
 from lexproof.victims.scale import Scale
 from lexproof.victims.transformer import Transformer
 from lexproof.victims.transformer_bind import surface
+from lexproof.victims.transformer_encoding import Row
 from lexproof.victims.transformer_graph import Parts, features_of, parts_of, surroundings
+from lexproof.victims.transformer_guard import check_logits
 
 _ROWS = 512  # tokens of the first layer that are bounded at once
 _CELLS = 1 << 18  # numbers that the forms of one pass may hold at the value that is bounded
@@ -41,17 +43,25 @@ def transformer_scale(victim: Transformer) -> Scale:
 
 
 def transformer_tokens(victim: Transformer, text: Text, words: Sequence[int]) -> OpenTokens:
-    """The tokens that share a character with one of these words; a word past the length limit has none."""
+    """The tokens that share a character with one of these words."""
     space = untouched(text)
     written, spans = surface(space, space.origin, victim.encoder.mask)
     given = written if text.premise is None else (text.premise, written)
     (row,), (tokens,) = victim.encoder.encode([given]), victim.encoder.spans([given])
-    open_ = [
-        at
-        for at, (begin, end) in enumerate(tokens)
-        if any(max(begin, spans[word][0]) < min(end, spans[word][1]) for word in words)
+    runs = {
+        word: [at for at, (a, b) in enumerate(tokens) if max(a, spans[word][0]) < min(b, spans[word][1])]
+        for word in words
+    }
+    open_ = sorted({at for run in runs.values() for at in run})
+    without = [word for word, run in runs.items() if not run]
+    room = victim.encoder.room_after(text.premise) if without else None
+    missing = [
+        word
+        for word in without
+        if room is None or victim.encoder.tokens_before(written, spans[first_of_run(text, word)][0]) < room
     ]
-    return OpenTokens(np.array(row.ids, np.int64), np.array(open_, np.int64), np.array(row.types, np.int64))
+    ids, types = np.array(row.ids, np.int64), np.array(row.types, np.int64)
+    return OpenTokens(ids, np.array(open_, np.int64), types, tuple(missing))
 
 
 def transformer_balls(
@@ -69,7 +79,11 @@ def transformer_balls(
         if padding is not None and (own.ids[own.places] == padding).any():
             raise NoRule("no bound rule for the padding token among the words that move")
         groups[len(own.ids), len(own.places), bool((own.places == 0).any())].append(number)
-    return [(rows, _network(parts, scale, [tokens[row] for row in rows])) for rows in groups.values()]
+    networks = [(rows, _network(parts, scale, [tokens[row] for row in rows])) for rows in groups.values()]
+    for numbers, network in networks:
+        rows = [Row(tokens[number].ids.tolist(), tokens[number].types.tolist()) for number in numbers]
+        check_logits(victim, rows, network.graph(torch.arange(len(rows))).value(network.center))
+    return networks
 
 
 def _network(parts: Parts, scale: Scale, tokens: Sequence[OpenTokens]) -> BallNetwork:

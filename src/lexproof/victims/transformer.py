@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -90,9 +91,12 @@ class Transformer(Victim):
             raise ModelError(f"expected max_length as a whole number, got {max_length!r}")
         if max_length is not None and max_length > limit:
             raise ModelError(f"expected max_length <= {limit}, the model's limit, got {max_length}")
-        self.encoder = Encoder(parts.tokenizer, max_length=max_length or min(parts.max_length or limit, limit))
         takes = inspect.signature(self.model.forward).parameters.keys() & set(parts.tokenizer.model_input_names)
-        self._takes_types = "token_type_ids" in takes
+        self.encoder = Encoder(
+            parts.tokenizer,
+            max_length=max_length or min(parts.max_length or limit, limit),
+            reads_types="token_type_ids" in takes,
+        )
         self.batch_tokens = batch_tokens
         self.name = name
         self.training = parts.training
@@ -156,7 +160,7 @@ class Transformer(Victim):
             types[b, : len(row.ids)] = torch.tensor(row.types)
             mask[b, : len(row.ids)] = 1
         tensors = {"input_ids": ids, "attention_mask": mask}
-        return {**tensors, "token_type_ids": types} if self._takes_types else tensors
+        return {**tensors, "token_type_ids": types} if self.encoder.reads_types else tensors
 
     @cached_property
     def rounding(self) -> float:  # type: ignore[override]
@@ -164,10 +168,13 @@ class Transformer(Victim):
 
         Between batch compositions and paddings a fine-tuned MiniLM's margins differed by at most 3.0e-6 on 300 reviews.
         """
-        if not self._can_pad:
-            return _LEAST_ROUNDING  # every text is read alone
         rows = sorted(self.encoder.encode(list(self._random_texts())), key=lambda row: len(row.ids))
         alone = torch.cat([self._logits([row]) for row in rows])
+        if not self._can_pad:  # every text is read alone: what float32 itself loses
+            wide = deepcopy(self.model).double()
+            with torch.inference_mode():
+                exact = torch.cat([wide(**self.tensors([row])).logits for row in rows])
+            return stated_rounding(largest_difference(alone - exact), least=_LEAST_ROUNDING)
         batches = [self._logits(rows), torch.cat([self._logits(rows[at : at + 3]) for at in range(0, len(rows), 3)])]
         noise = max(largest_difference(logits - alone) for logits in batches)
         return stated_rounding(noise, least=_LEAST_ROUNDING)

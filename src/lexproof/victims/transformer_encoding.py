@@ -80,9 +80,12 @@ def kept(lengths: Sequence[int], room: int) -> list[int]:
 
 
 class Encoder:
-    """A Hugging Face fast tokenizer with a fixed length limit; pairs are truncated `longest_first`."""
+    """A Hugging Face fast tokenizer with a fixed length limit; pairs are truncated `longest_first`.
 
-    def __init__(self, tokenizer: Any, *, max_length: int) -> None:
+    A model that is not given segment types (`reads_types` is false) takes them all as 0, and so do the rows.
+    """
+
+    def __init__(self, tokenizer: Any, *, max_length: int, reads_types: bool = True) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise ModelError(
                 f"expected a fast tokenizer, got {type(tokenizer).__name__}; save the model with a tokenizer.json"
@@ -94,6 +97,7 @@ class Encoder:
             raise ModelError(f"expected max_length > {special} (its special tokens), got {max_length}")
         self.tokenizer = tokenizer
         self.max_length = max_length
+        self.reads_types = reads_types
         self.mask: str = tokenizer.mask_token or tokenizer.unk_token or MASK
         self._single = Frame.of(self._encodings(["a b"], special=True)[0], 1)
         self._pair = Frame.of(self._encodings([("a b", "a b")], special=True)[0], 2)
@@ -127,7 +131,7 @@ class Encoder:
     def _row(self, row: Row) -> Row:
         # a tokenizer without special tokens makes nothing of an empty text, and a model needs at least one token
         if row.ids:
-            return row
+            return row if self.reads_types else Row(row.ids, [0] * len(row.ids))
         tokens = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id, self.tokenizer.unk_token_id, 0)
         return Row([next(token for token in tokens if token is not None)], [0])
 
@@ -178,6 +182,22 @@ class Encoder:
         if self._single is None or self.tokenizer.truncation_side == "left":
             return None
         return self.max_length - self._single.special
+
+    def room_after(self, premise: str | None) -> int | None:
+        """How many tokens of a text are read, the first ones, whatever follows them; None if that is not so.
+
+        A premise of more than half the room is cut, too, and how far may depend on all of the text.
+        """
+        if premise is None or not self.can_assemble(pair=True) or self.tokenizer.truncation_side == "left":
+            return self.room if premise is None and self.can_assemble(pair=False) else None
+        assert self._pair is not None
+        room, before = self.max_length - self._pair.special, len(self.runs([premise])[0])
+        return room - before if before <= room // 2 else None
+
+    def tokens_before(self, string: str, at: int) -> int:
+        """How many tokens of a string by itself begin before a character."""
+        (encoding,) = self._encodings([string], special=False)
+        return sum(begin < at for begin, _ in encoding.offsets)
 
     def assemble(self, sequences: Sequence[Sequence[int]]) -> Row:
         """The sequences' ids truncated and framed as the tokenizer does it."""

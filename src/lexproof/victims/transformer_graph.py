@@ -22,6 +22,7 @@ from lexproof.bounds.linear_ops import Add, Affine, Take
 from lexproof.bounds.relu import Relu
 from lexproof.bounds.softmax import Softmax
 from lexproof.errors import NoRule
+from lexproof.victims.transformer_guard import check_modules
 
 Features = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Token ids, positions and segment types, broadcast to (...), to the network's input there: (..., hidden)."""
@@ -138,7 +139,13 @@ def parts_of(model: Any) -> Parts:
     positions = getattr(config, "position_embedding_type", "absolute")
     if positions != "absolute":
         raise NoRule(f"no bound rule for operation '{positions} position embedding' of this model")
-    return _FAMILIES[kind](model)
+    parts = _FAMILIES[kind](model)
+    layers = [part for layer in parts.layers for part in layer]
+    check_modules(model, [*layers, parts.embeddings.LayerNorm, parts.pooler, parts.classifier])
+    width = parts.embeddings.word_embeddings.embedding_dim
+    if any(part.out_features != width for layer in parts.layers for part in (layer.query, layer.key, layer.value)):
+        raise NoRule("no bound rule for attention from which heads were removed")
+    return parts
 
 
 def _bert(model: Any) -> Parts:

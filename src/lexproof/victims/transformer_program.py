@@ -14,7 +14,9 @@ from lexproof.errors import NoRule, require
 from lexproof.points import IntArray
 from lexproof.space import Space
 from lexproof.victims.transformer_bind import UnitBound, units
+from lexproof.victims.transformer_encoding import Row
 from lexproof.victims.transformer_graph import transformer_graph
+from lexproof.victims.transformer_guard import check_logits
 from lexproof.victims.word_candidates import TokenCandidates
 from lexproof.victims.word_slots import region_of, slots_of
 
@@ -36,6 +38,7 @@ def transformer_program(victim: Transformer, space: Space) -> Program:
     kinds = torch.tensor(types)
     ids = torch.from_numpy(candidates.ids)[None]
     original = features(ids, torch.arange(ids.shape[1]), kinds)
+    check_logits(victim, [Row(candidates.ids.tolist(), types)], graph.value(original))
     places, is_swap = torch.from_numpy(slots.places), torch.from_numpy(slots.swaps[..., 1] > 0)
     tokens = torch.where(is_swap, torch.from_numpy(slots.tokens), ids.gather(1, places)[:, :, None])
     new = features(tokens, places[:, :, None].expand_as(tokens), kinds[places][:, :, None].expand_as(tokens))
