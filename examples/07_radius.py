@@ -10,10 +10,10 @@ for bracket in brackets:
     (word,) = bracket.words
     nearest = bracket.replacement
     said = "" if nearest is None else f"; nearest word that flips: {nearest.changed[0].new} at {nearest.distance:.2f}"
-    print(f"{text.split()[word]:10} safe within {bracket.lower:.3f}, flips at {bracket.upper:.3f}{said}")
+    print(f"{text.split()[word]:10} {bracket}{said}")
 
 pair = lp.radius(victim, text, words=[1, 4], norm="inf", uppers=["descent"])
-print(f"charming and affecting together, L-infinity: {pair.lower:.4f} <= MSR <= {pair.upper:.4f}")
+print(f"charming and affecting together: {pair}")
 
 explanation = lp.explain(victim, text)
 for saliency in explanation.answered:

@@ -17,9 +17,10 @@ from lexproof.engine import Limits
 from lexproof.errors import InputError
 from lexproof.questions import AttackLike, Count, Find, Interval, Minimize, Prove
 from lexproof.safe_radius.answer import RadiusBracket
-from lexproof.safe_radius.index_sets import check_words, index_sets
-from lexproof.safe_radius.question import Asked, Settings, norm_of
+from lexproof.safe_radius.index_sets import IndexSet, check_words, index_sets
+from lexproof.safe_radius.question import Asked
 from lexproof.safe_radius.question import radii as brackets_of
+from lexproof.safe_radius.settings import Settings, norm_of
 from lexproof.space import Space
 from lexproof.statistics.intervals import hoeffding_samples
 from lexproof.text import Input, Text
@@ -145,12 +146,12 @@ def radius(
     """How far these words of a text may move together in embedding space before the predicted class changes.
 
     `norm` is 1, 2 or inf.  The bracket `lower <= MSR <= upper` is a proof from below; from above the nearest point that
-    the `uppers` found: `descent` in the ball, `words` of the vocabulary (one open word), `mcts` (several).
+    the `uppers` found: `descent` in the ball, `words` of the vocabulary (any one of them), `mcts` (all of them).
     NoRule for a victim without word vectors, such as a black box.
     """
     settings = Settings(
         norm=norm_of(norm),
-        uppers=tuple(uppers),
+        uppers=_uppers(uppers),
         tolerance=tolerance,
         seed=seed,
         time_limit=time_limit,
@@ -164,7 +165,7 @@ def radius(
 def radii(
     victim: Victim,
     texts: Iterable[Input | Text],
-    sets: str = "each",
+    sets: str | Sequence[Sequence[int]] = "each",
     *,
     norm: float | str = 2,
     uppers: Sequence[str] = ("descent", "words"),
@@ -173,24 +174,39 @@ def radii(
     time_limit: float | None = None,
     neighbors: int | None = None,
 ) -> Iterator[list[RadiusBracket]]:
-    """For each text the brackets of many index sets: `each` word, all `pairs`, or `KxCOUNT` sets drawn by the seed.
+    """For each text the brackets of many index sets.
 
+    `sets` is `each` word, all `pairs`, `KxCOUNT` sets drawn by the seed, or a list of sets such as [(0,), (1, 4)].
     Texts are bounded in batches; `time_limit` is in seconds a text, what is proven by then is kept.
     """
+    if isinstance(texts, str):
+        raise InputError(f"expected a list of texts, got one string, {texts[:40]!r}; lp.radius asks about one text")
     settings = Settings(
         norm=norm_of(norm),
-        uppers=tuple(uppers),
+        uppers=_uppers(uppers),
         tolerance=tolerance,
         seed=seed,
         time_limit=time_limit,
         neighbors=neighbors,
     )
-    asked = [Asked(given, index_sets(given, sets, seed)) for given in map(_text, texts)]
+    asked = [Asked(given, _sets(given, sets, seed)) for given in map(_text, texts)]
     return brackets_of(victim, asked, settings)
+
+
+def _uppers(given: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise InputError(f"expected a list of upper ends such as ['descent'], got the string {given!r}")
+    return tuple(given)
+
+
+def _sets(text: Text, sets: str | Sequence[Sequence[int]], seed: int) -> list[IndexSet]:
+    return index_sets(text, sets, seed) if isinstance(sets, str) else [check_words(text, own) for own in sets]
 
 
 def _text(given: Input | Text) -> Text:
     """The text, split as `Text.parse` does: a bracket states a text and the numbers of words in it, no more."""
+    if not isinstance(given, Text | str) and not (isinstance(given, tuple) and len(given) == 2):
+        raise InputError(f"expected a text, or a pair of premise and hypothesis, got {given!r}")
     if not isinstance(given, Text):
         return Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
     parsed = Text.parse(str(given), premise=given.premise)

@@ -43,8 +43,31 @@ def test_for_people(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     assert "read as positive; L2 distances of scaled vectors, diameter 7.071" in out
     assert any(line.split("│")[0].strip() == "charming" and "█" in line for line in out.splitlines())
-    status, out, _ = call(capsys, "radius", "fine", "--sets", "2x5")
-    assert "no such index set in this text" in out
+    status, out, _ = call(capsys, "radius", TEXT, "--words", "1,4")
+    assert any("charming … affecting" in line or "charming → " in line for line in out.splitlines())
+
+
+def test_texts_without_index_sets_keep_their_place(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = ask(capsys, "fine", "a fine film", "--sets", "2x1")
+    assert [(record["id"], record["answer"]) for record in found] == [(0, "error"), (1, "radius")]
+    assert found[0]["reason"] == "expected a text with index sets '2x1', got one of 1 word"
+    for text, count in (("", "no words"), ("...", "no words"), ("fine", "1 word")):
+        status, out, err = call(capsys, "radius", text, "--sets", "pairs", "--json")
+        assert (status, out) == (2, "")
+        assert f"got one of {count}" in err
+
+
+def test_control_characters_are_shown_and_not_obeyed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = call(capsys, "radius", "a \x1b[31mfine\u202e film", "--lower-only")
+    assert "\x1b[31mfine" not in out and "\u202e" not in out
+    assert "‹U+001B›[31mfine‹U+202E› film" in out
+
+
+def test_progress_counts_index_sets(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = call(capsys, "radius", " ".join(["a fine film"] * 7), "--lower-only", "--json")
+    assert "21/21" in err
+    _, _, err = call(capsys, "radius", "a fine film", "--lower-only", "--json")
+    assert err == ""
 
 
 def test_what_is_shown_as_safe_is_proven(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

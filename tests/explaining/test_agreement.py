@@ -53,6 +53,16 @@ def test_nothing_to_compare(one: tuple[float | None, ...], other: tuple[float | 
     assert (found.overlap[1] is None) == (found.n == 0)
 
 
+def test_noise_that_no_record_shows_is_not_ranked() -> None:
+    noise = saliency("lime", 1e-17, -2e-17, 3e-12)
+    found = agreement(saliency("radius", 0.1, 0.2, 0.3), noise, (1, 3))
+    assert (found.n, found.spearman, found.kendall) == (3, None, None)
+    assert noise.order() == [0, 1, 2]
+    assert str(noise.to_json()["saliency"]) == "[0.0, 0.0, 0.0]"  # and none of them is -0.0
+    apart = agreement(saliency("radius", 0.1, 0.2, 0.3), saliency("lime", 1e-9, 2e-9, 3e-9), (1,))
+    assert apart.spearman == pytest.approx(1.0)
+
+
 def test_overlap_of_the_most_salient() -> None:
     one, other = np.array([5.0, 4.0, 3.0, 2.0, 1.0]), np.array([5.0, 1.0, 2.0, 4.0, 3.0])
     assert [overlap(one, other, k) for k in (1, 2, 3, 4, 5, 9)] == [1.0, 0.5, 1 / 3, 0.75, 1.0, 1.0]

@@ -49,6 +49,17 @@ def test_a_text_without_words_has_one_height() -> None:
     assert curve.area_deleted == curve.deleted[0] == area(curve.masked)
 
 
+def test_pairs_and_labels_by_name() -> None:
+    victim = lp.BlackBox(
+        lambda pairs: [[0.9, 0.1] if "dull" in one + other else [0.2, 0.8] for one, other in pairs], ["n", "p"]
+    )
+    curve = lp.deletion_curve(victim, ("so it is", "a dull day"), "n", [1, 0, 2])
+    assert curve.deleted.tolist() == [0.9, 0.2, 0.2, 0.2]
+    assert random_curve(victim, ("so it is", "a dull day"), "n", orders=2).deleted[0] == 0.9
+    with pytest.raises(lp.InputError, match="expected a label out of n, p or its number, got 'q'"):
+        lp.deletion_curve(victim, ("so it is", "a dull day"), "q", [1, 0, 2])
+
+
 @pytest.mark.parametrize("order", [[0], [0, 0], [0, 2], [1, 0, 2]])
 def test_an_order_names_each_word_once(order: list[int]) -> None:
     with pytest.raises(lp.InputError, match="expected each of the positions 0 to 1 once"):

@@ -9,7 +9,7 @@ import pytest
 
 import lexproof as lp
 from lexproof.constraints import Constraints
-from lexproof.explaining import METHODS, Explainer, Explanation
+from lexproof.explaining import METHODS, Explainer, Explanation, usual_methods
 from lexproof.points import Sensitivity
 from lexproof.space import Space
 from lexproof.text import Text
@@ -152,7 +152,18 @@ def test_without_the_package_lime_names_the_pip_command(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "lime", None)
     with pytest.raises(lp.MissingExtra, match=r"saliency by LIME needs 'lime'.*pip install 'lexproof\[lime\]'"):
         lp.explain(BLACK_BOX, "a fun film", methods=["lime"])
-    assert lp.explain(BLACK_BOX, "a fun film")["swaps"].values
+    found = lp.explain(BLACK_BOX, "a fun film")  # a default method is left out, as one that the victim cannot serve
+    assert found["swaps"].values
+    assert found["lime"].values == ()
+    assert "pip install 'lexproof[lime]'" in found["lime"].reason
+    methods, note = usual_methods()
+    assert methods == ("radius", "swaps")
+    assert note.startswith("lime is left out: ") and "pip install 'lexproof[lime]'" in note
+
+
+def test_radius_swaps_and_lime_are_asked_by_default() -> None:
+    assert usual_methods() == (("radius", "swaps", "lime"), "")
+    assert [own.method for own in lp.explain(BLACK_BOX, "a fun film").saliencies] == ["radius", "swaps", "lime"]
 
 
 # ---------------------------------------------------------------- what cannot be answered, and edges
@@ -194,11 +205,31 @@ def test_pairs_keep_their_premise() -> None:
         ({"lime_samples": 1}, "expected lime_samples >= 2, got 1"),
         ({"time_limit": -1}, "expected time_limit >= 0, got -1"),
         ({"label": 2}, "expected a label from 0 to 1, got 2"),
+        ({"label": "great"}, "expected a label out of negative, positive or its number, got 'great'"),
+        ({"label": 0.5}, "expected a label out of negative, positive or its number, got 0.5"),
+        ({"methods": "magic"}, "unknown method 'magic'; available: deletion, gradient, lime, radius, swaps"),
+        ({"methods": [3]}, "expected names of methods out of radius, swaps, deletion, gradient, lime, got 3"),
+        ({"methods": 3}, "expected names of methods out of radius, swaps, deletion, gradient, lime, got 3"),
     ],
 )
 def test_bad_input(given: dict[str, object], message: str) -> None:
     with pytest.raises(lp.InputError, match=message):
         lp.explain(BLACK_BOX, "a fun film", **given)  # type: ignore[arg-type]
+
+
+def test_one_method_by_its_name_and_a_label_by_its_name() -> None:
+    found = lp.explain(BLACK_BOX, "a fun film", "negative", methods="deletion")
+    assert ([own.method for own in found.saliencies], found.label) == (["deletion"], 0)
+    assert Explainer(methods="swaps").methods == ("swaps",)
+    assert lp.explain(BLACK_BOX, "a fun film", np.int64(1), methods="deletion").to_json()["label"] == 1
+
+
+def test_progress_is_told_as_a_share_of_the_work() -> None:
+    victim, told = word_victim("mlp", 1), list[float]()
+    space = Space(Text.from_words(["w0"] * 300), [()] * 300, 0)
+    Explainer(methods=("radius", "deletion"), progress=told.append).explain(victim, space)
+    assert told == sorted(told) and told[-1] == 1.0
+    assert sum(0 < share < 0.5 for share in told) >= 2  # radii of some of the words are there
 
 
 def test_methods_named_twice_are_asked_once() -> None:

@@ -7,8 +7,9 @@ import math
 import pytest
 
 import lexproof as lp
-from lexproof.explaining import SafeRadius
-from lexproof.safe_radius.question import Asked, Settings, radii
+from lexproof.explaining import Explainer, SafeRadius
+from lexproof.safe_radius.question import Asked, radii
+from lexproof.safe_radius.settings import Settings
 from lexproof.text import Text
 from small_victims import word_victim
 
@@ -30,6 +31,15 @@ def test_saliency_is_the_least_radius_over_that_of_the_word(shape: str, norm: fl
         assert isinstance(detail, SafeRadius)
         assert (detail.lower, detail.diameter, detail.any_replacement) == (own.lower, own.diameter, own.any_replacement)
         assert detail.normalized == own.normalized
+
+
+def test_a_long_text_tells_how_far_it_is() -> None:
+    victim, text = word_victim("cnn", 1), " ".join(["w0 w1 never w3"] * 40)
+    told: list[float] = []
+    space = lp.Space(Text.parse(text), [()] * 160, 0)
+    found = Explainer(methods=("radius",), progress=told.append).explain(victim, space)
+    assert len(told) > 1 and told == sorted(told) and told[-1] == 1.0
+    assert found["radius"].values[:7] == lp.explain(victim, text, methods=["radius"])["radius"].values[:7]
 
 
 def test_words_that_are_not_read_may_be_anything() -> None:

@@ -68,6 +68,12 @@ def test_the_record_has_one_list_a_method_and_keys_that_stay() -> None:
     ]  # fmt: skip
 
 
+def test_what_a_run_keeps_is_part_of_the_record() -> None:
+    record, kept = explanation().to_json(), explanation().saliency_json()
+    assert set(kept) == {"label", "words", "norm", "methods", "agreement"}
+    assert {name: record[name] for name in kept} == kept
+
+
 def test_a_proven_radius_is_not_rounded_up() -> None:
     proven = 0.12345678987
     radius = SafeRadius(lower=proven, diameter=2.0, any_replacement=False)
@@ -96,7 +102,7 @@ def test_a_notebook_shows_it_whole_and_escaped() -> None:
     parsed.feed(html)
     assert "fun" not in parsed.tags and "b" in parsed.tags and "script" not in parsed.tags
     assert parsed.text.count("a <fun> film") == 3
-    assert "no <gradients>" in parsed.text and "<good> (0.90)" in parsed.text
+    assert "no <gradients>" in parsed.text and "<good> (0.900)" in parsed.text
     assert "→ <b>: -0.400, flips" in parsed.tips
     assert "safe within 0.5, 25% of the diameter" in parsed.tips and "any replacement is safe" in parsed.tips
     assert "http" not in html and "@import" not in html  # complete in itself
@@ -107,7 +113,7 @@ def test_the_label_is_explained_not_the_prediction() -> None:
     found = lp.explain(victim, "a film", 0, methods=["radius", "swaps"])
     assert (found.label, found.predicted) == (0, 1)
     assert found["radius"].reason == "no ball is safe: the text is read as good, not as bad"
-    assert "bad (0.30), but read as good" in found._repr_html_()
+    assert "bad (0.300), but read as good" in found._repr_html_()
 
 
 @pytest.mark.parametrize("name", ["explain", "Explanation", "deletion_curve"])

@@ -1,16 +1,20 @@
 """Brackets of the safe radius: what is asked, what is answered, what is refused."""
 
+import contextlib
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lexproof as lp
+from lexproof.certify.deadline import TimeUp
 from lexproof.errors import EvidenceError, InputError, NoRule
 from lexproof.safe_radius.answer import RadiusBracket, radius_from_json
-from lexproof.safe_radius.question import Settings, norm_of
+from lexproof.safe_radius.question import Asked, radii
 from lexproof.safe_radius.recheck import recheck_radius
+from lexproof.safe_radius.settings import Settings, norm_of
 from lexproof.victims.base import Victim
 from small_victims import SHAPES, lean, transformer_victim, word_victim
 
@@ -85,7 +89,77 @@ def test_the_time_limit_keeps_what_is_proven() -> None:
     victim = word_victim("cnn", 3)
     (brackets,) = lp.radii(victim, [TEXT], time_limit=0)
     assert all(own.lower == 0 and own.upper is None for own in brackets)
-    assert all(own.reason == "the time limit was reached" for own in brackets)
+    late = "the time limit was reached before all was tried for the lower end, descent, other words"
+    assert all(own.reason == late for own in brackets)
+
+
+def test_proofs_leave_time_for_upper_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs that would take for ever end in time, and say so; the rest is whole."""
+    from lexproof.safe_radius import lower
+
+    def slow(network: Any, labels: Any, *_: Any, check: Any, **__: Any) -> Any:
+        with contextlib.suppress(TimeUp):
+            while True:
+                check()
+        return torch.zeros(len(labels), dtype=torch.float64)
+
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(lower, "certified_radii", slow)
+    bracket = lp.radius(word_victim("cnn", 3), TEXT, [2], time_limit=2)
+    assert bracket.upper is not None
+    assert bracket.reason == "the time limit was reached before all was tried for the lower end"
+
+
+def test_blocks_are_cut_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Index sets of one text may be bounded apart; texts come out whole and in order, each when it is finished."""
+    from lexproof.safe_radius import question
+
+    victim = word_victim("cnn", 3)
+    asked = [
+        Asked(lp.Text.parse(text), sets) for text, sets in (("w1 w2 w3", [(0,), (1, 2)]), ("", []), (TEXT, [(4,)]))
+    ]
+    wanted = list(radii(victim, asked, Settings()))
+    done: list[int] = []
+    monkeypatch.setattr(question, "_FIRST", 1)
+    monkeypatch.setattr(question, "_MOST", 1)
+    found = radii(victim, asked, Settings(), done.append)
+    first = next(found)
+    assert done == [1, 2]
+    for own, other in zip([first, *found], wanted, strict=True):
+        assert [bracket.words for bracket in own] == [bracket.words for bracket in other]
+        for one, two in zip(own, other, strict=True):
+            assert one.lower == pytest.approx(two.lower, rel=1e-6)
+            assert one.replacement == two.replacement
+    assert done == [1, 2, 3]
+
+
+def test_one_word_of_a_set_may_do() -> None:
+    """A flip of one word is a flip of every set that it is in."""
+    for seed in range(4):
+        victim = word_victim("cnn", seed)
+        for norm in (1, 2, math.inf):
+            one, two, both = (lp.radius(victim, TEXT, words, norm=norm) for words in ([0], [2], [0, 2]))
+            nearest = min(own.upper for own in (one, two) if own.upper is not None)
+            assert both.upper is not None and both.upper <= nearest * 1.05
+            words = [own.replacement.distance for own in (one, two) if own.replacement is not None]
+            assert (both.replacement is None) == (not words)
+            if both.replacement is not None:
+                assert both.replacement.distance <= min(words)
+                recheck_radius(victim, both)
+
+
+def test_tree_search_takes_one_word_too() -> None:
+    victim = word_victim("cnn", 3)
+    words, tree = (lp.radius(victim, TEXT, [2], uppers=[name]).replacement for name in ("words", "mcts"))
+    assert words == tree
+
+
+def test_unknown_words_are_replaced_too() -> None:
+    victim = word_victim("cnn", 3)
+    found = [lp.radius(victim, f"w1 xyzzy {word}", [1], uppers=["words"]) for word in ("w3", "w5", "w7")]
+    assert any(own.replacement is not None for own in found)
+    for own in found:
+        recheck_radius(victim, own)
 
 
 def test_a_flip_that_contradicts_a_proof_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,12 +291,52 @@ def test_flips_that_are_none_are_refused(bracket: tuple[Victim, RadiusBracket]) 
     text = lp.Text.parse(own.text)
     center = opened(victim, [Item(text, own.words)]).groups[0].network.center[0]
     still = replace(own.flip, vectors=tuple(map(tuple, center.tolist())), distance=0.0)
-    with pytest.raises(EvidenceError, match="the vectors do not change the class"):
+    with pytest.raises(EvidenceError, match="the vectors are read as class 0, not as"):
         recheck_radius(victim, replace(own, flip=still))
     (change,) = own.replacement.changed
     same = replace(own.replacement, text=own.text, changed=(replace(change, new=change.old),))
-    with pytest.raises(EvidenceError, match="does not change the class"):
+    with pytest.raises(EvidenceError, match="is read as class 0, not as"):
         recheck_radius(victim, replace(own, flip=None, replacement=same))
+
+
+def test_flips_state_the_class_and_the_words_that_they_change(bracket: tuple[Victim, RadiusBracket]) -> None:
+    victim, own = bracket
+    assert own.flip is not None and own.replacement is not None
+    other = ({0, 1, 2} - {own.predicted, own.flip.predicted}).pop()
+    with pytest.raises(EvidenceError, match=f"not as {other}"):
+        recheck_radius(victim, replace(own, flip=replace(own.flip, predicted=other)))
+    other = ({0, 1, 2} - {own.predicted, own.replacement.predicted}).pop()
+    with pytest.raises(EvidenceError, match=f"not as {other}"):
+        recheck_radius(victim, replace(own, replacement=replace(own.replacement, predicted=other)))
+    (change,) = own.replacement.changed
+    lie = replace(own.replacement, changed=(replace(change, old="w23"),))
+    with pytest.raises(EvidenceError, match="does not change words"):
+        recheck_radius(victim, replace(own, replacement=lie))
+
+
+def test_what_is_no_list_is_refused() -> None:
+    victim = word_victim("mlp", 0)
+    with pytest.raises(InputError, match="expected a list of texts, got one string, 'w1 w2 w9"):
+        lp.radii(victim, TEXT)
+    with pytest.raises(InputError, match=r"expected a list of upper ends such as \['descent'\], got the string"):
+        lp.radius(victim, TEXT, [0], uppers="descent")
+    for words in (1, None, "1"):
+        with pytest.raises(InputError, match="expected a list of the numbers of words, got"):
+            lp.radius(victim, TEXT, words)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected a text, or a pair of premise and hypothesis, got None"):
+        lp.radius(victim, None, [0])  # type: ignore[arg-type]
+
+
+def test_index_sets_may_be_listed() -> None:
+    victim = word_victim("mlp", 0)
+    (found,) = lp.radii(victim, [TEXT], [(3,), (4, 0)], uppers=[])
+    assert [own.words for own in found] == [(3,), (0, 4)]
+
+
+def test_a_bracket_in_one_line(bracket: tuple[Victim, RadiusBracket]) -> None:
+    _, own = bracket
+    assert f"{own.lower:.6g} <= L2 radius of words {own.words[0]} <= {own.upper:.6g}" in str(own)
+    assert len(str(own)) < 120
 
 
 def test_words_of_several_tokens_have_another_distance(bracket: tuple[Victim, RadiusBracket]) -> None:

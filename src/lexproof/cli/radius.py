@@ -27,14 +27,18 @@ from lexproof.cli.options import (
 from lexproof.cli.streams import emit, paper, screen
 from lexproof.errors import InputError
 from lexproof.report.numerals import at_least, at_most
+from lexproof.report.visible import visible
 from lexproof.safe_radius.answer import RadiusBracket
 from lexproof.safe_radius.index_sets import check_words, index_sets
-from lexproof.safe_radius.question import UPPERS, Asked, Settings, norm_of, radii
+from lexproof.safe_radius.question import Asked, radii
+from lexproof.safe_radius.settings import UPPERS, Settings, norm_of
 from lexproof.text import Input, Text
+from lexproof.victims.balls import scale_of
 from lexproof.victims.base import Victim
 
 _NAMES = {1.0: "L1", 2.0: "L2", inf: "L∞"}
 _DIGITS = 4
+_FEW = {"mlp": 16, "cnn": 16}  # index sets that are done in no time, of others none
 _COLUMNS = (("word", "left"), ("safe within", "right"), ("", "left"), ("flips at", "right"), ("nearest word", "left"))
 
 
@@ -54,9 +58,7 @@ _COLUMNS = (("word", "left"), ("safe within", "right"), ("", "left"), ("flips at
     "--upper",
     "uppers",
     multiple=True,
-    default=("descent", "words"),
-    show_default=True,
-    help=f"Ways to an upper end, out of {', '.join(UPPERS)}; may be given several times.",
+    help=f"Ways to an upper end, out of {', '.join(UPPERS)}; may be given several times [default: descent, words].",
 )
 @click.option(
     "--neighbors",
@@ -73,9 +75,11 @@ _COLUMNS = (("word", "left"), ("safe within", "right"), ("", "left"), ("flips at
 @json_option
 def radius(**options: Any) -> None:  # fmt: skip
     """Bracket how far words may move in embedding space: the maximal safe radius."""
+    if options["lower_only"] and options["uppers"]:
+        raise InputError("got both --lower-only and --upper; leave out one of them")
     settings = Settings(
         norm=norm_of(options["norm"]),
-        uppers=() if options["lower_only"] else tuple(options["uppers"]),
+        uppers=() if options["lower_only"] else tuple(options["uppers"]) or ("descent", "words"),
         tolerance=options["tolerance"],
         seed=options["seed"],
         time_limit=options["time_limit"],
@@ -94,17 +98,22 @@ def radius(**options: Any) -> None:  # fmt: skip
         raise failed[0] if len(asked) == 1 else InputError(f"none of {len(asked)} texts asked, the first: {failed[0]}")
     _answer(victim, data.texts, asked, settings, options)
     if failed:
-        screen.print(f"{len(failed)} of {len(asked)} texts not answered, the first: {failed[0]}")
+        said = visible(f"{len(failed)} of {len(asked)} texts not answered, the first: {failed[0]}")
+        screen.print(said, soft_wrap=True, markup=False, highlight=False)
 
 
 def _answer(
     victim: Victim, texts: Sequence[Input], asked: list[Asked | InputError], settings: Settings, options: dict[str, Any]
 ) -> None:
     """Write what is found, text by text, as it is finished; a text that could not be asked about keeps its place."""
-    found = radii(victim, [own for own in asked if isinstance(own, Asked)], settings)
+    scale_of(victim)  # a victim without word vectors is refused before anything is shown
+    known = [own for own in asked if isinstance(own, Asked)]
     with ExitStack() as stack:
         write = stack.enter_context(new_file(options["out"]))
-        step = stack.enter_context(progress_bar("radius", len(asked))) if len(asked) > 1 else None
+        total = sum(len(own.sets) for own in known)
+        is_long = total > _FEW.get(victim.kind, 0)
+        step = stack.enter_context(progress_bar("radius", total)) if is_long else lambda done: None
+        found = radii(victim, known, settings, step)
         for number, own in enumerate(asked):
             brackets = [] if isinstance(own, InputError) else next(found)
             records = [bracket.to_json() for bracket in brackets]
@@ -116,8 +125,6 @@ def _answer(
                     emit({"id": number, **record, "seed": settings.seed})
             if not options["as_json"]:
                 _show(own, brackets, victim.labels)
-            if step is not None:
-                step(number + 1)
 
 
 def _numbers(given: str) -> list[int]:
@@ -130,9 +137,11 @@ def _numbers(given: str) -> list[int]:
 def _asked(given: Input, words: list[int] | None, sets: str, seed: int) -> Asked | InputError:
     text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
     try:
-        return Asked(text, index_sets(text, sets, seed) if words is None else [check_words(text, words)])
+        found = index_sets(text, sets, seed) if words is None else [check_words(text, words)]
     except InputError as error:
         return error
+    count = f"{len(text)} word{'' if len(text) == 1 else 's'}" if len(text) else "no words"
+    return Asked(text, found) if found else InputError(f"expected a text with index sets {sets!r}, got one of {count}")
 
 
 def _surface(given: Input) -> str:
@@ -143,12 +152,11 @@ def _show(asked: Asked | InputError, brackets: list[RadiusBracket], labels: tupl
     """One text for people: a row for each index set, with a bar as long as its words may safely move."""
     console = paper()
     if isinstance(asked, InputError):
-        console.print(Styled(f"error: {asked}", style="red"), soft_wrap=True)
+        console.print(Styled(visible(f"error: {asked}"), style="red"), soft_wrap=True)
         return
-    console.print(Styled(str(asked.text)), soft_wrap=True)
-    if not brackets:
-        console.print("  no such index set in this text")
-        return
+    if asked.text.premise is not None:
+        console.print(Styled(visible(asked.text.premise), style="dim"), soft_wrap=True)
+    console.print(Styled(visible(str(asked.text))), soft_wrap=True)
     first = brackets[0]
     about = f"  read as {labels[first.predicted]}; {_NAMES[first.norm]} distances of scaled vectors"
     least, most = (f"{end(own.diameter for own in brackets):.{_DIGITS}g}" for end in (min, max))
@@ -166,14 +174,15 @@ def _show(asked: Asked | InputError, brackets: list[RadiusBracket], labels: tupl
 
 
 def _row(text: Text, own: RadiusBracket, widest: float, labels: tuple[str, ...]) -> tuple[Styled, ...]:
-    words = Styled(" … ".join(text.words[word] for word in own.words))
+    words = Styled(visible(" … ".join(text.words[word] for word in own.words)))
     if own.any_replacement:
         return words, Styled("any word", style="green"), Styled(""), Styled(""), Styled("")
     bar = Styled("█" * max(1, round(12 * own.lower / widest)) if own.lower else "", style="cyan")
     upper = Styled("?" if own.upper is None else at_most(own.upper, _DIGITS))
     nearest = Styled("")
     if own.replacement is not None:
-        new = ", ".join(change.new for change in own.replacement.changed)
-        nearest.append(new, style="bold red")
+        several = len(own.words) > 1  # say which of them
+        changed = [f"{change.old} → {change.new}" if several else change.new for change in own.replacement.changed]
+        nearest.append(visible(", ".join(changed)), style="bold red")
         nearest.append(f" at {at_most(own.replacement.distance, _DIGITS)}: {labels[own.replacement.predicted]}")
     return words, Styled(at_least(own.lower, _DIGITS)), bar, upper, nearest

@@ -11,8 +11,9 @@ from rich.text import Text as Styled
 
 from lexproof.cli.streams import paper
 from lexproof.report.evidence import label_name
-from lexproof.report.saliency import LEVELS, Line, Piece, lines
+from lexproof.report.saliency import LEVELS, Line, Piece, agreed, lines, score_shown
 from lexproof.report.saliency_table import most_salient, table
+from lexproof.report.visible import visible
 
 _MOST_ROWS = 25  # words in the table; --json has them all
 # the ends of the two scales, from the page's colors; black letters can be read on all of them
@@ -26,6 +27,8 @@ def print_explanation(record: Mapping[str, Any]) -> None:
     if record["answer"] == "error":
         console.print(Styled(f"error: {record['reason']}", style="red"), soft_wrap=True)
         return
+    if record["premise"] is not None:
+        console.print(Styled(f"premise: {visible(record['premise'])}", style="dim"), soft_wrap=True)
     for line in lines(record["text"], record, record["labels"]):
         is_missing = record["methods"][line.method]["saliency"] is None
         console.print(Styled("(left out)", "dim") if is_missing else _colored(line), soft_wrap=True)
@@ -35,15 +38,13 @@ def print_explanation(record: Mapping[str, Any]) -> None:
         console.print(_table(record))
     for own in record["agreement"]:
         if own["spearman"] is not None:
-            said = f"{own['first']} and {own['second']}: Spearman {own['spearman']:+.2f}, "
-            said += f"Kendall {own['kendall']:+.2f} over {own['n']} words"
-            console.print(Styled(f"  {said}"), soft_wrap=True)
+            console.print(Styled(f"  {agreed(own)}"), soft_wrap=True)
     console.print()
 
 
 def _heading(record: Mapping[str, Any]) -> Styled:
     labels, label = record["labels"], record["label"]
-    said = f"{label_name(labels, label)}: score {record['scores'][label]:.3f}"
+    said = f"{label_name(labels, label)}: score {score_shown(record['scores'][label])}"
     if record["predicted"] != label:
         said += f", but read as {label_name(labels, record['predicted'])}"
     return Styled(f"  {said}", style="bold")

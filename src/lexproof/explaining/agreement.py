@@ -1,6 +1,7 @@
 """How far two methods agree on which words matter.
 
-Ranks are compared over the words of which both say something.  Spearman's and Kendall's correlations (tau-b) treat ties
+Ranks are compared over the words of which both say something, and of values as records show them: what differs by less
+is the rounding of a computer, and counts as equal.  Spearman's and Kendall's correlations (tau-b) treat ties
 by mean ranks and as ties; they do not exist, and are None, for fewer than two words or a method that tells none apart.
 The overlap of the k most salient words is that of two sets of k words (fewer if there are fewer), divided by their
 size; ties at the end of a set are broken by the order of the text.
@@ -16,6 +17,13 @@ import numpy as np
 
 from lexproof.errors import InputError
 from lexproof.points import FloatArray
+
+_DIGITS = 9  # after the point
+
+
+def shown(value: float) -> float:
+    """A value as records show it; a zero has no sign."""
+    return round(value, _DIGITS) + 0.0
 
 
 class Ranked(Protocol):
@@ -54,7 +62,7 @@ def agreement(first: Ranked, second: Ranked, top: Sequence[int]) -> Agreement:
         if k < 1:
             raise InputError(f"expected sets of at least 1 word, got {k}")
     known = ~(np.isnan(first.array) | np.isnan(second.array))
-    one, other = first.array[known], second.array[known]
+    one, other = (np.array([shown(value) for value in own.array[known].tolist()]) for own in (first, second))
     spearman, kendall = rank_correlations(one, other)
     return Agreement(
         first=first.method,

@@ -27,7 +27,8 @@ def check_lime() -> None:
 
 
 def by_lime(asked: Asked) -> Saliency:
-    """The weight of each word; positive if it speaks for the label."""
+    """The weight of each word; positive if it speaks for the label.  MissingExtra without the package."""
+    check_lime()
     n = asked.space.n
     if not n:
         return Saliency(method="lime")

@@ -15,7 +15,8 @@ from lexproof.errors import NoRule
 from lexproof.explaining.asked import Asked
 from lexproof.explaining.explanation import SafeRadius, Saliency
 from lexproof.safe_radius.question import Asked as Question
-from lexproof.safe_radius.question import Settings, radii
+from lexproof.safe_radius.question import radii
+from lexproof.safe_radius.settings import Settings
 
 
 def by_radius(asked: Asked) -> Saliency:
@@ -43,7 +44,8 @@ def safe_radii(asked: Asked) -> list[SafeRadius]:
     text = asked.space.original
     sets = [(word,) for word in range(len(text))]
     settings = Settings(norm=asked.norm, uppers=(), time_limit=asked.time_limit)
-    brackets = next(radii(asked.victim, [Question(text, sets)], settings), [])
+    found = radii(asked.victim, [Question(text, sets)], settings, lambda done: asked.tell(done / len(sets)))
+    brackets = next(found)
     for own in brackets:
         if own.reason:  # some radii are smaller than what could be proven: they say nothing about the others
             raise NoRule(f"not all radii were found: {own.reason}")

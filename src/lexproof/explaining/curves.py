@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lexproof.edits import as_text
 from lexproof.errors import InputError
+from lexproof.explaining.labels import label_number
 from lexproof.points import DELETED, MASKED, FloatArray, IntArray
 from lexproof.space import Space
-from lexproof.text import Text
+from lexproof.text import Input, Text
 from lexproof.victims.base import Victim
 
 
@@ -44,35 +46,37 @@ def area(curve: FloatArray) -> float:
     return float((curve[1:] + curve[:-1]).mean() / 2)
 
 
-def deletion_curve(victim: Victim, text: Text | str, label: int, order: Sequence[int]) -> DeletionCurve:
-    """The curve of an order of all words (positions, the most salient first), such as `Saliency.order()`."""
-    return _curves(victim, text, label, [order])[0]
+def deletion_curve(victim: Victim, text: Text | Input, label: int | str, order: Sequence[int]) -> DeletionCurve:
+    """The curve of an order of all words (positions, the most salient first), such as `Saliency.order()`.
+
+    The label may be given by name; of a pair, the words are those of its second text.
+    """
+    return _curves(victim, as_text(text), label, [order])[0]
 
 
-def random_curve(victim: Victim, text: Text | str, label: int, *, orders: int = 10, seed: int = 0) -> DeletionCurve:
+def random_curve(
+    victim: Victim, text: Text | Input, label: int | str, *, orders: int = 10, seed: int = 0
+) -> DeletionCurve:
     """The mean curve of so many random orders: what an order must beat to have found something."""
     if orders < 1:
         raise InputError(f"expected at least 1 order, got {orders}")
     rng = np.random.default_rng(seed)
-    n = len(Text.parse(text) if isinstance(text, str) else text)
-    curves = _curves(victim, text, label, [rng.permutation(n).tolist() for _ in range(orders)])
+    text = as_text(text)
+    curves = _curves(victim, text, label, [rng.permutation(len(text)).tolist() for _ in range(orders)])
     return DeletionCurve(
         np.mean([curve.deleted for curve in curves], axis=0), np.mean([curve.masked for curve in curves], axis=0)
     )
 
 
-def _curves(victim: Victim, text: Text | str, label: int, orders: Sequence[Sequence[int]]) -> list[DeletionCurve]:
+def _curves(victim: Victim, text: Text, label: int | str, orders: Sequence[Sequence[int]]) -> list[DeletionCurve]:
     """One curve an order, all scored together."""
-    text = Text.parse(text) if isinstance(text, str) else text
-    n = len(text)
-    if not 0 <= label < victim.classes:
-        raise InputError(f"expected a label from 0 to {victim.classes - 1}, got {label}")
+    n, column = len(text), label_number(label, victim)
     for order in orders:
         if sorted(order) != list(range(n)):
             raise InputError(f"expected each of the positions 0 to {n - 1} once, got {list(order)}")
     space = Space(text, [()] * n, 0)
     points = [_taken(order, probe) for order in orders for probe in (DELETED, MASKED)]
-    scores = victim.score([(victim.bind(space), np.concatenate(points))])[0][:, label]
+    scores = victim.score([(victim.bind(space), np.concatenate(points))])[0][:, column]
     curves = scores.reshape(len(orders), 2, n + 1)
     return [DeletionCurve(deleted, masked) for deleted, masked in curves]
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lexproof.errors import UnknownName
-from lexproof.explaining.agreement import Agreement, agreement
+from lexproof.explaining.agreement import Agreement, agreement, shown
 from lexproof.points import FloatArray
 from lexproof.text import Text
 
@@ -70,8 +70,8 @@ class Saliency:
         return np.array([math.nan if value is None else value for value in self.values], np.float64)
 
     def order(self) -> list[int]:
-        """Positions by falling saliency, ties in the order of the text; words without a value come last."""
-        known = [math.inf if value is None else -value for value in self.values]
+        """Positions by falling saliency as records show it, ties in the order of the text; those without come last."""
+        known = [math.inf if value is None else -shown(value) for value in self.values]
         return sorted(range(len(known)), key=known.__getitem__)
 
     def to_json(self) -> dict[str, Any]:
@@ -126,19 +126,19 @@ class Explanation:
             "labels": list(self.labels),
             "scores": [_short(score) for score in self.scores],
             **self.saliency_json(),
-            "agreement": [own.to_json() for own in self.agreement()],
             "queries": 1 + sum(own.queries for own in self.saliencies),
             "seconds": round(sum(own.seconds for own in self.saliencies), 6),
             "seed": self.seed,
         }
 
     def saliency_json(self) -> dict[str, Any]:
-        """The label, the words, the norm and the methods: what a run keeps of an explanation."""
+        """The label, the words, the norm, the methods and how far they agree: what a run keeps of an explanation."""
         return {
             "label": self.label,
             "words": list(self.text.words),
             "norm": "inf" if self.norm == math.inf else self.norm,
             "methods": {own.method: own.to_json() for own in self.saliencies},
+            "agreement": [own.to_json() for own in self.agreement()],
         }
 
     def _repr_html_(self) -> str:
@@ -154,4 +154,4 @@ def _field(own: Detail | None, name: str) -> Any:
 
 
 def _short(value: Any) -> Any:
-    return round(value, 9) if isinstance(value, float) else value
+    return shown(value) if isinstance(value, float) else value

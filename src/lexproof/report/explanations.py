@@ -13,8 +13,8 @@ from typing import Any
 
 from lexproof.report.embed import asset, policy
 from lexproof.report.evidence import label_name
-from lexproof.report.numerals import NOTHING, score
-from lexproof.report.saliency import NAMES, Line, lines
+from lexproof.report.numerals import NOTHING
+from lexproof.report.saliency import Line, agreed, both_names, lines, score_shown
 from lexproof.report.saliency_table import Column, table
 from lexproof.report.templating import environment, write_whole
 from lexproof.report.visible import visible
@@ -71,8 +71,8 @@ def card(record: Mapping[str, Any]) -> Card:
         premise=None if premise is None else visible(premise),
         heading=visible(record["text"]) if failed else _heading(record),
         lines=() if failed else lines(record["text"], record, record.get("labels") or ()),
-        columns=() if failed else table(record),
-        agreement=() if failed else tuple(map(_agreed, record.get("agreement") or ())),
+        columns=table(record) if not failed and record["words"] else (),
+        agreement=() if failed else tuple(map(agreed, record.get("agreement") or ())),
         error=visible(record.get("reason") or "no reason given") if failed else "",
     )
 
@@ -80,20 +80,16 @@ def card(record: Mapping[str, Any]) -> Card:
 def _heading(record: Mapping[str, Any]) -> str:
     labels: Sequence[str] = record.get("labels") or ()
     label, predicted, scores = record["label"], record["predicted"], record.get("scores") or ()
-    shown = f" ({score(scores[label])})" if 0 <= label < len(scores) else ""
+    shown = f" ({score_shown(scores[label])})" if 0 <= label < len(scores) else ""
     read = "" if predicted == label else f", but read as {label_name(labels, predicted)}"
     return f"{label_name(labels, label)}{shown}{read}"
 
 
-def _agreed(own: Mapping[str, Any]) -> str:
-    first, second = (NAMES.get(own[key], own[key]) for key in ("first", "second"))
-    if own["spearman"] is None:
-        return f"{first} and {second}: too few words to compare"
-    return f"{first} and {second}: Spearman {own['spearman']:+.2f} over {own['n']} words"
-
-
 def mean_agreement(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, int, list[str]]]:
-    """For each two methods their names, the number of texts, and means of Spearman, Kendall, top-1 and top-3."""
+    """For each two methods their names, the number of texts, and means of Spearman, Kendall, top-1 and top-3.
+
+    Records of `lexproof explain`, or explanations out of those of a run; older runs kept no agreement.
+    """
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for record in records:
         for own in record.get("agreement") or ():
@@ -103,10 +99,10 @@ def mean_agreement(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, int,
         known = [own for own in all_ if own["spearman"] is not None]
         tops = [[own["overlap"][k] for own in known if own["overlap"].get(k) is not None] for k in ("1", "3")]
         means = [
-            *(_mean([own[key] for own in known], "{:+.2f}") for key in _CORRELATIONS),
+            *(_mean([own[key] for own in known], "{:+z.2f}") for key in _CORRELATIONS),
             *(_mean(top, "{:.0%}") for top in tops),
         ]
-        rows.append((f"{NAMES.get(first, first)} and {NAMES.get(second, second)}", len(known), means))
+        rows.append((both_names(first, second), len(known), means))
     return rows
 
 

@@ -17,6 +17,7 @@ from lexproof.report.cards import cards
 from lexproof.report.definitions import further
 from lexproof.report.embed import asset, json_block, policy
 from lexproof.report.evidence import label_name
+from lexproof.report.explanations import mean_agreement
 from lexproof.report.facts import bad_rows, byline, candidates, facts
 from lexproof.report.headline import headline, takeaways
 from lexproof.report.rows import Row, row
@@ -73,6 +74,7 @@ def _context(summary: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
         "bad_rows": bad_rows(summary),
         "definitions": further(summary),
         "explained": any(record.get("explanation") for record in records),
+        "agreement": mean_agreement(record.get("explanation") or {} for record in records),
         **_charts(summary, records),
         **_table(records, (summary.get("victim") or {}).get("labels") or ()),
     }

@@ -3,8 +3,9 @@
 Guarantee: the texts of the pieces of a line, joined, are the text with hidden characters made visible.
 
 Colors go from none to full as a word's saliency goes to the largest of the text; what full stands for is said beside
-the line.  Orange: the label rests on the word.  Purple: the word speaks against the label.  Underlined in blue:
-any replacement of the word is proven safe.  Gray: the method says nothing of the word.
+the line.  Orange: the word matters, in the sense of the method (its vector may move least, a swap of it or its absence
+costs most, ...).  Purple: the word speaks against the label.  Underlined in blue: any replacement of the word is proven
+safe.  Gray: the method says nothing of the word.
 """
 
 from __future__ import annotations
@@ -65,6 +66,31 @@ class Line:
     def to_json(self) -> list[Any]:
         """What the script needs."""
         return [self.name, self.legend, [piece.to_json() for piece in self.pieces]]
+
+
+def score_shown(value: float) -> str:
+    """A score to three digits; a probability is not rounded to certainty."""
+    if 0 < value < 1:
+        return "<0.001" if value < 0.0005 else ">0.999" if value >= 0.9995 else f"{value:.3f}"
+    return f"{value:z.3f}"
+
+
+def change(value: float | None) -> str:
+    """A change with its sign; a zero has none of its own."""
+    return signed(value if value is None else value + 0.0)
+
+
+def agreed(own: Mapping[str, Any]) -> str:
+    """How far two methods agree on a text, or why that cannot be said."""
+    names = both_names(own["first"], own["second"])
+    if own["spearman"] is None:
+        return f"{names}: {'too few words to compare' if own['n'] < 2 else 'one of them tells no words apart'}"
+    return f"{names}: Spearman {own['spearman']:+z.2f}, Kendall {own['kendall']:+z.2f} over {own['n']} words"
+
+
+def both_names(first: str, second: str) -> str:
+    """Two methods as they are called on a page."""
+    return " and ".join(NAMES.get(name, visible(name)) for name in (first, second))
 
 
 def saliency_css(records: Iterable[Mapping[str, Any]]) -> Markup:
@@ -138,8 +164,8 @@ def tip(name: str, method: Mapping[str, Any], i: int) -> str:
         return f"safe within {at_least(lower)}, {percent(lower / diameter)} of the diameter"
     if name == "swaps":
         flips = ", flips" if _at(method, "flips", i) else ""
-        return f"→ {visible(method['substitute'][i])}: {signed(-value)}{flips}"
-    return signed(value)
+        return f"→ {visible(method['substitute'][i])}: {change(-value)}{flips}"
+    return change(value)
 
 
 def _at(method: Mapping[str, Any], column: str, i: int) -> Any:
@@ -155,6 +181,8 @@ def legend(name: str, method: Mapping[str, Any], label: str, norm: float | str |
         return _radius_legend(method, norm)
     if not known:
         return "no word can be swapped" if name == "swaps" else "no words"
+    if name != "swaps" and not any(known):
+        return "0 for every word"
     most, size = max(known), small(max(map(abs, known)))
     if name == "lime":
         return f"full color: weight ±{size}; orange speaks for {label}, purple against it"
@@ -176,5 +204,6 @@ def _radius_legend(method: Mapping[str, Any], norm: float | str | None) -> str:
     if not radii:
         return underlined if safe else "no words"
     least, most = at_least(min(radii)), at_least(max(radii))
-    ends = f"full color: safe within {least} only, no color: within {most} (L{float(norm or 2):g})"
+    other = "" if least == most else f", no color: within {most}"
+    ends = f"full color: safe within {least} only{other} (L{float(norm or 2):g})"
     return f"{ends}; {underlined}" if any(safe) else ends

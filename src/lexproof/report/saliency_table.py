@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lexproof.report.numerals import NOTHING, at_least, percent, signed
-from lexproof.report.saliency import NAMES
+from lexproof.report.numerals import NOTHING, at_least, percent
+from lexproof.report.saliency import NAMES, change
 from lexproof.report.visible import visible
 
 
@@ -31,7 +31,7 @@ def table(explanation: Mapping[str, Any]) -> tuple[Column, ...]:
         elif name == "swaps":
             columns += _swaps(method)
         else:
-            columns.append(Column(NAMES.get(name, name), tuple(map(signed, method["saliency"]))))
+            columns.append(Column(NAMES.get(name, name), tuple(map(change, method["saliency"]))))
     return tuple(columns)
 
 
@@ -62,4 +62,4 @@ def _swaps(method: Mapping[str, Any]) -> list[Column]:
         NOTHING if name is None else f"{visible(name)} (flips)" if flip else visible(name)
         for name, flip in zip(names, flips, strict=True)
     )
-    return [Column("worst swap", shown, is_number=False), Column("drop", tuple(map(signed, method["saliency"])))]
+    return [Column("worst swap", shown, is_number=False), Column("drop", tuple(map(change, method["saliency"])))]

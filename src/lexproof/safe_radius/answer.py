@@ -58,6 +58,14 @@ class RadiusBracket(Answer):
     victim: str
     reason: str = ""
 
+    def __str__(self) -> str:
+        """The bracket in one line; `repr` shows the vectors, too."""
+        norm = {1.0: "L1", 2.0: "L2", math.inf: "L∞"}[self.norm]
+        upper = "?" if self.upper is None else f"{self.upper:.6g}"
+        safe = ", any replacement is safe" if self.any_replacement else ""
+        words = ", ".join(str(word) for word in self.words)
+        return f"{self.lower:.6g} <= {norm} radius of words {words} <= {upper} (diameter {self.diameter:.6g}{safe})"
+
     @property
     def normalized(self) -> float:
         """The lower end as a share of the diameter; 1 says that any replacement is safe."""

@@ -6,10 +6,11 @@ the label by more than `theta`; its distance is that of this very point.  How it
 The descent takes the network as linear where it stands: with the margin g over a rival and its gradient a at x, the
 boundary is g + <a, y - x> = 0, and the point of it that is nearest to the *text*, inside the box, has a closed form
 (`halfspace`).  It goes there, or only a share of the way: the share grows while the margin falls about as foretold, and
-a step after which it does not is taken back.  Starts are the text, once for each of its nearest rivals, random points
-about as far away as the boundary seems, and at last the nearest flip of all.  Before and after that each flip is drawn
-towards the text as far as it stays one.  A row without a flip is sent downhill through the whole box, from its far
-corner and from random points, with a look at the corner ahead at each step.
+a step after which it does not is taken back.  Starts are the text, once for each of its nearest rivals and once for
+each of several open tokens, which then moves alone, random points about as far away as the boundary seems, and at last
+the nearest flip of all.  Before and after that each flip is drawn towards the text as far as it stays one.  A row
+without a flip is sent downhill through the whole box, from its far corner and from random points, with a look at the
+corner ahead at each step.
 
 Random starts are the same for all rows: the answer of a row does not depend on which others are beside it.
 """
@@ -186,6 +187,7 @@ def _run(search: _Rows, generator: torch.Generator, steps: int, restarts: int) -
     starts = torch.cat([from_text, search.center + share[:, :, None] * way, search.best[None]])
     free = torch.full((restarts + 1, len(search.rows)), _NEAREST)
     _descend(search, search.inside(starts), steps, torch.cat([rivals, free]), _BEYOND)
+    _each_alone(search, steps)
     _through_the_box(search, drawn[restarts:])
     _draw_in(search)
     _descend(search, search.best[None], steps, torch.full((1, len(search.rows)), _NEAREST), _JUST_BEYOND)
@@ -222,14 +224,32 @@ def _nearest_rivals(search: _Rows) -> tuple[Tensor, Tensor]:
     return (search.labels + order[:_RIVALS] + 1) % classes, reach[0]
 
 
-def _descend(search: _Rows, points: Tensor, steps: int, rivals: Tensor, beyond: float) -> None:
-    """Steps to the nearest point of the boundary as it seems, as long as they do what they seem to do."""
+def _each_alone(search: _Rows, steps: int) -> None:
+    """Descent in which one token moves and the others stay: a flip of one is a flip of the set."""
+    tokens, width = search.shape
+    if tokens == 1:
+        return
+    alone = torch.eye(tokens, dtype=search.center.dtype).repeat_interleave(width, 1)[:, None]
+    starts = search.center.expand(tokens, -1, -1)
+    _descend(search, starts, steps, torch.full(starts.shape[:2], _NEAREST), _BEYOND, alone)
+
+
+def _descend(
+    search: _Rows, points: Tensor, steps: int, rivals: Tensor, beyond: float, moves: Tensor | None = None
+) -> None:
+    """Steps to the nearest point of the boundary as it seems, as long as they do what they seem to do.
+
+    `moves` (S, 1, D) is 1 for the coordinates that may move, all of them by default.
+    """
     share = torch.ones(*points.shape[:2], 1, dtype=points.dtype)
+    free = torch.ones(1, dtype=points.dtype) if moves is None else moves
     margin, form = search.downhill(points, rivals)
+    form = free * form
     for _ in range(steps):
         ahead = search.inside(points + share * (search.target(points, margin, form, beyond) - points))
         foretold = (form * (ahead - points)).sum(2)
         found, next_form = search.downhill(ahead, rivals)
+        next_form = free * next_form
         right = found - (margin + foretold) <= _WRONG * (margin.abs() + foretold.abs())
         points = torch.where(right[:, :, None], ahead, points)
         margin, form = torch.where(right, found, margin), torch.where(right[:, :, None], next_form, form)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from math import comb
 
@@ -21,6 +21,8 @@ IndexSet = tuple[int, ...]
 
 def check_words(text: Text, words: Sequence[int]) -> IndexSet:
     """The index set in ascending order; InputError for words outside the text, repeated ones, or none."""
+    if isinstance(words, str) or not isinstance(words, Iterable):
+        raise InputError(f"expected a list of the numbers of words, got {words!r}")
     numbers = list(words)
     if not numbers:
         raise InputError("expected at least one word that may move, got none")

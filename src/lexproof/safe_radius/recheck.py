@@ -91,18 +91,22 @@ def _check_flip(victim: Victim, bracket: RadiusBracket, flip: VectorFlip, found:
     if not bool(inside.all()) or not _agree(flip.distance, distance):
         raise EvidenceError(f"the vectors are at distance {distance}, or outside the box, not at {flip.distance}")
     predicted = int(vector_scores(victim, found.tokens[0], found.scale, vectors).argmax())
-    if predicted == bracket.predicted:
-        raise EvidenceError("the vectors do not change the class")
+    if predicted == bracket.predicted or predicted != flip.predicted:
+        raise EvidenceError(f"the vectors are read as class {predicted}, not as {flip.predicted}")
     return distance
 
 
 def _check_words(victim: Victim, bracket: RadiusBracket, flip: WordFlip, item: Item, found: Opened) -> float:
     changed = {change.position: change.new for change in flip.changed}
-    if not changed.keys() <= set(item.words) or str(item.text.swap(changed)) != flip.text:
+    is_own = changed.keys() <= set(item.words) and all(
+        change.old == item.text.words[change.position] for change in flip.changed
+    )
+    if not is_own or str(item.text.swap(changed)) != flip.text:
         raise EvidenceError(f"{flip.text!r} does not change words {bracket.words} alone")
     new = Item(item.text.swap(changed), item.words)
-    if int(victim.predict([new.text.input])[0]) == bracket.predicted:
-        raise EvidenceError(f"{flip.text!r} does not change the class")
+    predicted = int(victim.predict([new.text.input])[0])
+    if predicted == bracket.predicted or predicted != flip.predicted:
+        raise EvidenceError(f"{flip.text!r} is read as class {predicted}, not as {flip.predicted}")
     distance = _distance(found, opened(victim, [new]), bracket.norm)
     if not _agree(flip.distance, distance):
         raise EvidenceError(f"{flip.text!r} is at distance {distance}, not at {flip.distance}")

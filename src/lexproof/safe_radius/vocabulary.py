@@ -25,20 +25,20 @@ class Words:
     words: tuple[str, ...]
     ids: NDArray[np.int64]
     vectors: FloatArray  # (V, d)
+    table: FloatArray  # (tokens, d), those of all tokens, words or not
 
     def nearest(
         self, tokens: OpenTokens, norm: float, count: int | None = None
     ) -> tuple[NDArray[np.int64], FloatArray]:
         """The numbers of the words nearest to the only open token, nearest first, and how far each word is.
 
-        None if several tokens are open, none is, or no word stands for it.  A word does not replace itself.
+        None if several tokens are open, or none is.  A word does not replace itself.
         """
         at = tokens.ids[tokens.places]
-        own = np.flatnonzero(self.ids == at[0]) if len(at) == 1 else np.empty(0, np.int64)
-        if not len(own):
-            return own, np.full(len(self.ids), np.inf)
-        far: FloatArray = np.linalg.norm(self.vectors - self.vectors[own[0]], ord=norm, axis=1)
-        far[own] = np.inf
+        if len(at) != 1:
+            return np.empty(0, np.int64), np.full(len(self.ids), np.inf)
+        far: FloatArray = np.linalg.norm(self.vectors - self.table[at[0]], ord=norm, axis=1)
+        far[self.ids == at[0]] = np.inf
         order = np.argsort(far, kind="stable")[:count]
         return order[np.isfinite(far[order])], far
 
@@ -57,7 +57,8 @@ def words_of(victim: Victim, scale: Scale) -> Words:
 
         known = [(k, word) for k, word in enumerate(victim.vocabulary.words, len(SPECIALS)) if is_word(word)]
         ids, words = np.array([k for k, _ in known], np.int64), tuple(word for _, word in known)
-        return Words(words, ids, scale.scaled(victim.net.embedding.weight[ids]).numpy())
+        table = scale.scaled(victim.net.embedding.weight).numpy()
+        return Words(words, ids, table[ids], table)
     from lexproof.victims.transformer import Transformer
 
     if not isinstance(victim, Transformer):
@@ -70,5 +71,5 @@ def words_of(victim: Victim, scale: Scale) -> Words:
         if number not in special and is_word(piece) and tokenizer.tokenize(piece) == [piece]
     )
     ids = np.array([number for number, _ in known], np.int64)
-    vectors = scale.scaled(victim.model.get_input_embeddings().weight[ids]).numpy()
-    return Words(tuple(piece for _, piece in known), ids, vectors)
+    table = scale.scaled(victim.model.get_input_embeddings().weight).numpy()
+    return Words(tuple(piece for _, piece in known), ids, table[ids], table)

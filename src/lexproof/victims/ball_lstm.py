@@ -41,7 +41,7 @@ def lstm_balls(
     for number, own in enumerate(tokens):
         groups.setdefault((len(own.places), *_steps(net, own)), []).append(number)
     found: list[tuple[list[int], BallNetwork]] = []
-    for (_, *steps), numbers in groups.items():
+    for (_, *steps), numbers in sorted(groups.items(), key=lambda group: sum(group[0][1:])):  # the cheap ones first
         size = _rows_at_once(net, steps)
         for rows in (numbers[start : start + size] for start in range(0, len(numbers), size)):
             found.append((rows, _network(net, OpenRows.of(net, scale, [tokens[k] for k in rows]), steps)))
