@@ -6,13 +6,16 @@ each text weighs the same.  Trends, from Spearman's rank correlation of radius w
 
     LSTM        its mean is above 0: the first words are the least robust
     against     LSTM minus CNN on the texts that both have is above 0: the CNN does not share it
+
+Whether that is the networks' doing or the bounds': the same correlation of the distances at which descent finds a flip,
+which know nothing of bounds.
 """
 
 from pathlib import Path
 
 import numpy as np
 from names import accuracies, parts
-from radii import Task, log_of, run
+from radii import Task, descend, flips_log, log_of, run
 from records import Record, Source, present
 from scipy.stats import spearmanr
 from trends import Finding, findings_table, interval_of_mean, markdown
@@ -31,7 +34,9 @@ WORDS = 4  # of a text, for a correlation to mean anything
 
 def measure(source: Source, out: Path, count: int, only: str) -> None:
     names = present(source, [name for names in NETWORKS.values() for name in names], only)
-    run([Task(name, "2", "each", LONGEST[parts(name)[0]]) for name in names], source, log_of(out), count)
+    tasks = [Task(name, "2", "each", LONGEST[parts(name)[0]]) for name in names]
+    run(tasks, source, log_of(out), count)
+    run(tasks, source, flips_log(out), count, descend)
 
 
 def report(models: Path, out: Path) -> str:
@@ -46,9 +51,13 @@ def report(models: Path, out: Path) -> str:
         return "No results yet."
     draw(by_name, out / "positions.svg")
     head = ["network", "accuracy", "texts", "radius, mean", "first third", "middle", "last third",
-            "Spearman with position [95 %]", "processor s a text"]  # fmt: skip
+            "Spearman with position [95 %]", "of the nearest flip found", "processor s a text"]  # fmt: skip
     accuracy = accuracies(models)
-    rows = [_row(name, own, accuracy.get(name, float("nan"))) for name, own in by_name.items()]
+    flips = flips_log(out).newest(norm="2", spec="each")
+    rows = [
+        _row(name, own, [r for r in flips if r["model"] == name], accuracy.get(name, float("nan")))
+        for name, own in by_name.items()
+    ]
     note = "Thirds: mean radius of the words there, divided by the mean of their text."
     return f"{note}\n\n{markdown(head, rows)}\n\n{findings_table(_findings(by_name))}\n\nFigure: positions.svg"
 
@@ -74,14 +83,24 @@ def correlations(own: list[Record]) -> dict[int, float]:
     return {text: value for text, value in found.items() if value is not None}
 
 
-def _row(name: str, own: list[Record], accuracy: float) -> list[str]:
+def flip_correlation(record: Record) -> float | None:
+    """The same of the distances of flips, over the words that have one."""
+    known = [(places[0], far) for places, far in zip(record["places"], record["flips"], strict=True) if far is not None]
+    if len(known) < WORDS or len({far for _, far in known}) == 1:
+        return None
+    return float(spearmanr(*zip(*known, strict=True)).statistic)
+
+
+def _row(name: str, own: list[Record], flips: list[Record], accuracy: float) -> list[str]:
     data, network, _, _ = parts(name)
     radii = np.concatenate([r["radii"] for r in own])
     thirds = np.array([_thirds(r) for r in own if len(r["radii"]) >= WORDS]).mean(0)
     mean, low, high = interval_of_mean(list(correlations(own).values()))
+    far = [value for value in map(flip_correlation, flips) if value is not None]
+    other = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*interval_of_mean(far)) if far else ""
     return [
         f"{data} {TITLES[network]}", f"{accuracy:.3f}", f"{len(own)}", f"{radii.mean():.4f}",
-        *(f"{value:.2f}" for value in thirds), f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]",
+        *(f"{value:.2f}" for value in thirds), f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", other,
         f"{np.mean([r['processor'] for r in own]):.2f}",
     ]  # fmt: skip
 

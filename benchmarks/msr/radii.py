@@ -1,22 +1,28 @@
-"""Certified radii of index sets of many texts: what three of the studies are made of, kept in OUT/radii.jsonl."""
+"""Certified radii of index sets of many texts: what three of the studies are made of, kept in OUT/radii.jsonl.
+
+Where a study asks for them, too, the distances of the nearest flips that descent finds, in OUT/flips.jsonl.
+"""
 
 import math
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from records import Log, Progress, Record, Source, milestones
 
+from lexproof.safe_radius.descent import nearest_flip
 from lexproof.safe_radius.index_sets import IndexSet, index_sets
 from lexproof.safe_radius.lower import certified_radii
+from lexproof.safe_radius.whole import movable
 from lexproof.text import Text
 from lexproof.victims.balls import Item, opened
 from lexproof.victims.base import Victim
 from lexproof.victims.open_tokens import word_model_tokens
 
+How = Callable[[Victim, Text, int, str, Sequence[IndexSet]], Record]
 NORMS = {"1": 1.0, "2": 2.0, "inf": math.inf}
 NAMES = ("model", "fingerprint", "text", "norm", "spec", "longest", "seed")
 
@@ -63,7 +69,23 @@ def measure(victim: Victim, text: Text, label: int, norm: str, sets: Sequence[In
     }
 
 
-def run(tasks: Sequence[Task], source: Source, log: Log, count: int) -> None:
+def flips_log(out: Path) -> Log:
+    return Log(out / "flips.jsonl", NAMES)
+
+
+def descend(victim: Victim, text: Text, label: int, norm: str, sets: Sequence[IndexSet]) -> Record:
+    """The distance of the nearest flip that descent finds for each set, None where it finds none."""
+    found = opened(victim, [Item(text, words) for words in sets])
+    near: list[float | None] = [None] * len(sets)
+    for numbers, rows in movable(victim, found):
+        labels = torch.full((len(numbers),), label)
+        flips = nearest_flip(rows, labels, NORMS[norm], theta=2.0 * victim.rounding)
+        for number, distance in zip(numbers, flips.distance.tolist(), strict=True):
+            near[number] = distance if distance < math.inf else None
+    return {"places": [tokens.places.tolist() for tokens in found.tokens], "flips": near}
+
+
+def run(tasks: Sequence[Task], source: Source, log: Log, count: int, how: How = measure) -> None:
     """All tasks with so many texts each, a few texts of every network first."""
     waiting = []
     for target in milestones(count):
@@ -76,7 +98,7 @@ def run(tasks: Sequence[Task], source: Source, log: Log, count: int) -> None:
         text, label = source.text(task.model, number)
         sets = index_sets(read_words(victim, text), task.spec, source.seed)
         head = dict(zip(NAMES, _key(task, number, source), strict=True))
-        log.add({**head, "label": label, **measure(victim, text, label, task.norm, sets)})
+        log.add({**head, "label": label, **how(victim, text, label, task.norm, sets)})
         progress.step(f"{task.model} L{task.norm} {task.spec}")
 
 
