@@ -149,16 +149,12 @@ def radius(
     the `uppers` found: `descent` in the ball, `words` of the vocabulary (any one of them), `mcts` (all of them).
     NoRule for a victim without word vectors, such as a black box.
     """
-    settings = Settings(
-        norm=norm_of(norm),
-        uppers=_uppers(uppers),
-        tolerance=tolerance,
-        seed=seed,
-        time_limit=time_limit,
-        neighbors=neighbors,
-    )
-    given = _text(text)
-    (bracket,) = next(iter(brackets_of(victim, [Asked(given, [check_words(given, words)])], settings)))
+    (bracket,) = next(
+        radii(
+            victim, [text], [words], norm=norm, uppers=uppers, tolerance=tolerance, seed=seed, time_limit=time_limit,
+            neighbors=neighbors,
+        )
+    )  # fmt: skip
     return bracket
 
 
