@@ -51,7 +51,7 @@ def by_hand(victim: Transformer, space: Space, point: np.ndarray, label: int) ->
     given = (space.text(point),) if premise is None else (premise, space.text(point))
     encoded = tokenizer(*given, return_tensors="pt", truncation=True, max_length=victim.encoder.max_length)
     embedded = model.get_input_embeddings()(encoded["input_ids"]).detach().requires_grad_()
-    others = {key: value for key, value in encoded.items() if key != "input_ids" and victim._takes_types}
+    others = {key: value for key, value in encoded.items() if key != "input_ids" and victim.encoder.reads_types}
     torch.softmax(model(inputs_embeds=embedded, **others).logits.double(), -1)[0, label].backward()
     sequence = 0 if premise is None else 1
     found = []
