@@ -42,6 +42,8 @@ MODELS: dict[str, tuple[str, str, bool, dict[str, Any], float]] = {
     "sst2-mlp": ("sst2", "mlp", False, {}, 0.80),
     "imdb-mlp": ("imdb", "mlp", False, {}, 0.0),
     "agnews-cnn": ("agnews", "cnn", True, {}, 0.0),
+    "sst2-cnn": ("sst2", "cnn", True, {"epochs": 3}, 0.0),
+    "hate-cnn": ("hate", "cnn", True, {}, 0.0),
     "snli-bilstm": ("snli", "bilstm", True, {}, 0.0),
     "mr-minilm": ("mr", "transformer", False, {"max_length": 64}, 0.82),
     "imdb-bilstm": ("imdb", "bilstm", True, {"epochs": 3}, 0.0),

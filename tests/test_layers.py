@@ -11,10 +11,10 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "lexproof"
 
 LAYERS = [
     {"errors", "marks", "text", "points", "strata", "space", "goal", "answers", "search", "registry", "resources"},
-    {"candidates", "victims", "bounds", "data"},
+    {"candidates", "victims", "bounds", "data", "fluency"},
     {"attacks", "certify", "statistics", "training"},
     {"asking", "engine", "running", "evidence", "questions", "verbs", "constraints", "recipes", "edits"}
-    | {"certificates", "checker", "safe_radius", "explaining"},
+    | {"certificates", "checker", "safe_radius", "explaining", "single_words"},
     {"auditing", "defenses"},
     {"report", "benchmark"},
     {"cli", "web", "__main__"},

@@ -366,7 +366,7 @@ def test_bad_counts() -> None:
         lp.count(Additive(), SPACE, 1, confidence=1.5)
     with pytest.raises(InputError, match=r"expected a half width in \(0, 1\), got 0"):
         lp.count(Additive(), SPACE, 1, half_width=0)
-    with pytest.raises(InputError, match="expected interval clopper-pearson or hoeffding, got 'wilson'"):
+    with pytest.raises(InputError, match="expected interval anytime, clopper-pearson or hoeffding, got 'wilson'"):
         lp.count(Additive(), SPACE, 1, interval="wilson")  # type: ignore[arg-type]
 
 

@@ -16,8 +16,9 @@ from lexproof.errors import InputError, UnknownName
 from lexproof.recipes import TABLE, VARIANTS, recipe
 
 EVERY = [(name, variant) for name in TABLE for variant in VARIANTS]
-OFFLINE = [(name, variant) for name, variant in EVERY if name not in ("bert-attack", "bae", "clare")]
-MASKED = [(name, variant) for name, variant in EVERY if (name, variant) not in OFFLINE]
+NEEDS_MODEL, NEEDS_WORDS = ("bert-attack", "bae", "clare"), ("sp-attack",)
+OFFLINE = [(name, variant) for name, variant in EVERY if name not in (*NEEDS_MODEL, *NEEDS_WORDS)]
+MASKED = [(name, variant) for name, variant in EVERY if name in NEEDS_MODEL]
 TEXT = "A good film about happy people who love a bad, slow and terrible story."
 
 
@@ -32,7 +33,7 @@ def filters_of(spec: object) -> list[str]:
 def test_every_recipe_of_the_papers_is_there() -> None:
     assert set(TABLE) == {
         "textfooler", "pwws", "textbugger", "deepwordbug", "bert-attack", "bae", "clare", "a2t", "genetic", "sempso",
-        "pdp",
+        "pdp", "sp-attack",
     }  # fmt: skip
     assert all({"paper", "benchmark"} <= set(rows) <= set(VARIANTS) for rows in TABLE.values())
 
@@ -129,7 +130,8 @@ def test_numbers_of_other_recipes() -> None:
 
 
 def test_every_benchmark_recipe_has_the_same_constraints() -> None:
-    assert {recipe(name, "benchmark", masked_lm="x").constraints for name in TABLE} == {PRESETS["agnews"]}
+    offline = set(TABLE) - set(NEEDS_WORDS)
+    assert {recipe(name, "benchmark", masked_lm="x").constraints for name in offline} == {PRESETS["agnews"]}
 
 
 def test_settings_go_before_those_of_the_variant() -> None:
@@ -181,3 +183,22 @@ def test_without_a_masked_language_model_it_says_what_to_do(name: str, variant: 
     )
     with pytest.raises(InputError, match=message):
         recipe(name, variant)
+
+
+def test_sp_attack_puts_the_first_words_of_a_list_anywhere(tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("\n".join(["dull", "film", *(f"w{i}" for i in range(60))]))
+    made = recipe("sp-attack", words=words, similarity=False)
+    space = made.space("A charming Film")
+    assert made.attack.weights == "paper"  # type: ignore[attr-defined]
+    assert space.max_swaps == 1
+    assert [len(options) for options in space.choices] == [50, 50, 50]
+    assert space.choices[0][:2] == ("Dull", "Film") and space.choices[2][:2] == ("Dull", "W0")
+    assert recipe("sp-attack", "code", words=words, similarity=False).attack.weights == "code"  # type: ignore[attr-defined]
+    framed = recipe("sp-attack", "benchmark", words=words, similarity=False)
+    assert (framed.constraints, framed.spec) == (PRESETS["agnews"], f"vocabulary:{words}")
+
+
+def test_without_a_list_of_words_it_says_what_to_do() -> None:
+    with pytest.raises(InputError, match="expected a list of words for sp-attack, got none; give --words FILE"):
+        recipe("sp-attack")

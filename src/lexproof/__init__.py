@@ -9,7 +9,18 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from lexproof import candidates
-from lexproof.answers import Answer, Bracket, Broken, Certificate, Minimum, Robust, Share, Unknown, from_json
+from lexproof.answers import (
+    Answer,
+    Bracket,
+    Broken,
+    Certificate,
+    Minimum,
+    Robust,
+    Share,
+    ShareCurve,
+    Unknown,
+    from_json,
+)
 from lexproof.errors import (
     DataError,
     EvidenceError,
@@ -25,7 +36,7 @@ from lexproof.evidence import recheck
 from lexproof.safe_radius.answer import RadiusBracket, radius_from_json
 from lexproof.space import Change, Space
 from lexproof.text import Text
-from lexproof.verbs import certified_curve, count, find, minimize, prove, radii, radius
+from lexproof.verbs import certified_curve, count, count_curve, find, minimize, prove, radii, radius
 
 if TYPE_CHECKING:
     from lexproof.auditing import Audit, Settings, audit
@@ -37,6 +48,8 @@ if TYPE_CHECKING:
     from lexproof.explaining import Explanation, deletion_curve, explain
     from lexproof.recipes import Recipe, recipe
     from lexproof.safe_radius.recheck import recheck_radius
+    from lexproof.single_words.answer import FlipWords, flip_words_from_json
+    from lexproof.single_words.question import flip_words
     from lexproof.training import train
     from lexproof.victims.blackbox import BlackBox
     from lexproof.victims.endpoint import Endpoint
@@ -56,6 +69,7 @@ _LAZY = {
     "Edited": "lexproof.edits",
     "Endpoint": "lexproof.victims.endpoint",
     "Explanation": "lexproof.explaining",
+    "FlipWords": "lexproof.single_words.answer",
     "LabelOnly": "lexproof.victims.labels",
     "Recipe": "lexproof.recipes",
     "Settings": "lexproof.auditing",
@@ -67,6 +81,8 @@ _LAZY = {
     "edit": "lexproof.edits",
     "explain": "lexproof.explaining",
     "export_certificate": "lexproof.certificates",
+    "flip_words": "lexproof.single_words.question",
+    "flip_words_from_json": "lexproof.single_words.answer",
     "load": "lexproof.victims.load",
     "read": "lexproof.data",
     "recheck_radius": "lexproof.safe_radius.recheck",
@@ -90,6 +106,7 @@ __all__ = [
     "Endpoint",
     "EvidenceError",
     "Explanation",
+    "FlipWords",
     "InputError",
     "LabelOnly",
     "LexproofError",
@@ -103,6 +120,7 @@ __all__ = [
     "RunError",
     "Settings",
     "Share",
+    "ShareCurve",
     "Sklearn",
     "Space",
     "Text",
@@ -114,11 +132,14 @@ __all__ = [
     "certified_curve",
     "check",
     "count",
+    "count_curve",
     "deletion_curve",
     "edit",
     "explain",
     "export_certificate",
     "find",
+    "flip_words",
+    "flip_words_from_json",
     "from_json",
     "load",
     "minimize",

@@ -7,6 +7,7 @@
 | Minimum | exactly `swaps` swaps are needed | witness, and certificate for `swaps - 1` |
 | Bracket | the minimum lies in `lower … upper` (None: no flip is known) | witness, and certificate for `lower - 1` |
 | Share   | this share of the points flips | counts and confidence |
+| ShareCurve | the same for every number of swaps | a Share for each number of swaps |
 | Unknown | nothing could be settled, and why | - |
 """
 
@@ -191,12 +192,39 @@ class Bracket(Answer):
     reason: str
 
 
+class _Estimated:
+    """A share that flips with an interval, seen from the other side."""
+
+    __slots__ = ()
+    value: float
+    low: float
+    high: float
+
+    @property
+    def robust(self) -> float:
+        """The PDP paper's PR: the share of points that keep the label."""
+        return 1.0 - self.value
+
+    @property
+    def robust_low(self) -> float:
+        """Lower end of the interval of PR."""
+        return 1.0 - self.high
+
+    @property
+    def robust_high(self) -> float:
+        """Upper end of the interval of PR."""
+        return 1.0 - self.low
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share(Answer):
+class Share(_Estimated, Answer):
     """The share of points that flip lies in [low, high] with probability at least `confidence`.
 
-    `method` is `exact` (then low = value = high), `hoeffding` or `clopper-pearson`; `n` points were scored, or in an
-    audit proven not to flip.
+    `method` is `anytime`, `clopper-pearson` or `hoeffding` for `n` uniform draws; `exact` (low = value = high) if all
+    `n` points of the space are settled, each scored or proven not to flip (`queries` says how many were scored);
+    `partial` if the budget was spent after `n` of them: the interval allows for whatever the others do.
+    `settled` says whether PR is `above` the `threshold`, or `below` (at most the threshold); empty if the interval of
+    PR holds it, or none was asked about.
     """
 
     kind: ClassVar[str] = "share"
@@ -209,11 +237,32 @@ class Share(Answer):
     method: str
     radius: int
     seed: int | None = None
+    threshold: float | None = None
+    settled: str = ""
 
-    @property
-    def robust(self) -> float:
-        """The PDP paper's PR: the share of points that keep the label."""
-        return 1.0 - self.value
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RadiusShare(_Estimated):
+    """The share of the points with at most `radius` swaps that flip."""
+
+    radius: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareCurve(Answer):
+    """The share that flips at every radius, counted by number of swaps.
+
+    `strata[k]` is about the points with exactly k swaps, `radii[r]` about those with at most r.  All these intervals
+    hold together with probability at least `confidence`.
+    """
+
+    kind: ClassVar[str] = "share-curve"
+    confidence: float
+    strata: tuple[Share, ...]
+    radii: tuple[RadiusShare, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +273,7 @@ class Unknown(Answer):
     reason: str
 
 
-_KINDS: dict[str, type[Answer]] = {c.kind: c for c in (Broken, Robust, Minimum, Bracket, Share, Unknown)}
+_KINDS: dict[str, type[Answer]] = {c.kind: c for c in (Broken, Robust, Minimum, Bracket, Share, ShareCurve, Unknown)}
 
 
 def from_json(record: Mapping[str, Any]) -> Answer:
@@ -234,14 +283,18 @@ def from_json(record: Mapping[str, Any]) -> Answer:
         raise InputError(f"expected 'answer' to be one of {', '.join(_KINDS)}, got {kind!r}")
     cls = _KINDS[kind]
     names = {f.name for f in fields(cls)} - {"cost"}
-    missing = sorted(names - record.keys())
+    later = {"threshold", "settled"}  # which records of earlier versions do not hold
+    missing = sorted(names - later - record.keys())
     if missing:
         raise InputError(f"expected keys {', '.join(sorted(names))} for {kind!r}, missing {', '.join(missing)}")
-    values = {name: record[name] for name in names}
+    values = {name: record[name] for name in names if name in record}
     if "changed" in values:
         values["changed"] = tuple(Change(**change) for change in values["changed"])
     if values.get("certificate") is not None:
         values["certificate"] = certificate_from(values["certificate"])
+    if "strata" in values:
+        values["strata"] = tuple(Share(**{**share, "cost": Cost(**share["cost"])}) for share in values["strata"])
+        values["radii"] = tuple(RadiusShare(**row) for row in values["radii"])
     cost = Cost(**{key: record[key] for key in ("queries", "cached", "seconds") if key in record})
     return cls(**values, cost=cost)
 

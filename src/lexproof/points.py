@@ -79,6 +79,22 @@ class FirstOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class WordGradient:
+    """Asks a differentiable victim for gradients by single words, and the label's score beside them: (B, dim + 2).
+
+    Row b is about the word at `positions[b]` of `points[rows[b]]`: the gradient g of the label's score by that word's
+    vector, the inner product of g with the vector e that stands there, and the score itself.  Where a word is several
+    tokens, g is the sum of their gradients and e the mean of their vectors; g is 0 for a word that the model does not
+    read.  Each of the points is differentiated once, however many rows are about it.
+    """
+
+    points: IntArray  # (P, n), distinct
+    rows: IntArray  # (B,)
+    positions: IntArray  # (B,)
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fresh:
     """Points that the search asks for once and never again: they are scored without being remembered.
 
@@ -110,7 +126,7 @@ class Charge:
     inputs: int
 
 
-Gradient = Sensitivity | FirstOrder
+Gradient = Sensitivity | FirstOrder | WordGradient
 """What only a differentiable victim answers; each of the points is paid for as one query."""
 
 Request = Points | Fresh | AsText | Gradient | TimeLeft | Charge

@@ -2,18 +2,19 @@
 
     answer = prove(victim, space, label)
 
-Each question is a small frozen object (`Find`, `Prove`, `Minimize`, `Count`) that makes a search for a space and turns
-the search's claim into a checked answer; `lexproof.asking` asks it about one space or about many at once.
+Each question is a small frozen object (`Find`, `Prove`, `Minimize`, `Count`, `CountCurve`) that makes a search for a
+space and turns the search's claim into a checked answer; `lexproof.asking` asks it about one space or about many at
+once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from lexproof.answers import Bracket, Broken, Cost, Minimum, Robust, Share, Unknown
+from lexproof.answers import Bracket, Broken, Cost, Minimum, Robust, Share, ShareCurve, Unknown
 from lexproof.attacks.base import Adaptive, Attack
 from lexproof.attacks.specs import from_spec
 from lexproof.certify.bracket import Bracketed, BracketSearch
@@ -26,14 +27,13 @@ from lexproof.goal import Goal
 from lexproof.points import IntArray
 from lexproof.search import Search, Seed, Spent
 from lexproof.space import Space
-from lexproof.statistics.intervals import check_confidence, clopper_pearson, hoeffding
-from lexproof.statistics.share import Tally, count_or_sample
+from lexproof.statistics.by_swaps import count_by_swaps, shares_by_radius, shares_by_swaps
+from lexproof.statistics.guarantee import Guarantee, Interval, check_counts
+from lexproof.statistics.share import Tally, count_or_sample, exact_flips, share_of
 from lexproof.victims.base import Victim
 
 AttackLike = str | Attack | None
 """A registered name with settings (`pdp?beam=20`), an attack object, or None for the question's own choice."""
-
-Interval = Literal["clopper-pearson", "hoeffding"]
 
 A = TypeVar("A", covariant=True)
 
@@ -198,45 +198,96 @@ class Minimize:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
-    """What share flips?  Exact if the space has at most `samples` points, else from as many uniform draws."""
+class _Counting:
+    """What both counts can be told.
 
-    samples: int
+    `samples` None: as many draws as the guarantee may take.  Flips are counted by bounds within `exact_points` texts
+    scored and `exact_nodes` nodes bounded where no draw shows one (`lexproof.statistics.counted`; 0: not at all).
+    """
+
+    samples: int | None = None
     confidence: float = 0.995
     interval: Interval = "clopper-pearson"
+    half_width: float = 0.025
+    threshold: float | None = None
+    exact_points: int = 0
+    exact_nodes: int = 0
     seed: int = 0
     limits: Limits = _NO_LIMITS
 
     def __post_init__(self) -> None:
-        check_confidence(self.confidence)
-        if self.samples < 1:
-            raise InputError(f"expected at least 1 sample, got {self.samples}")
-        if self.interval not in ("clopper-pearson", "hoeffding"):
-            raise InputError(f"expected interval clopper-pearson or hoeffding, got {self.interval!r}")
+        _ = self.guarantee  # which checks itself
+        check_counts(self.samples, self.exact_points, self.exact_nodes)
 
-    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Tally]:
-        """Enumeration or uniform sampling."""
-        del victim
-        rng = Seed(self.seed, ("count", space.original)).generator()
-        return count_or_sample(space, goal, rng, self.samples)
+    @property
+    def guarantee(self) -> Guarantee:
+        """What intervals promise."""
+        return Guarantee(
+            interval=self.interval,
+            confidence=self.confidence,
+            half_width=self.half_width,
+            threshold=self.threshold,
+        )
 
     def flip(self, outcome: Outcome) -> IntArray | None:
         """A count claims no witness."""
         del outcome
         return None
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count(_Counting):
+    """What share flips?  Exact if the space has at most `samples` points, else from at most as many uniform draws."""
+
+    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Tally]:
+        """Enumeration, counting by bounds, or uniform sampling."""
+        rng = Seed(self.seed, ("count", space.original)).generator()
+        most = self.guarantee.most if self.samples is None else self.samples
+
+        def attempt() -> Search[Tally | None]:
+            flips = yield from exact_flips(victim, space, goal, self.exact_points, self.exact_nodes)
+            return None if flips is None else Tally(sum(flips), space.size, exact=True)
+
+        return count_or_sample(space, goal, rng, most, self.guarantee, attempt)
+
     def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> Share | Unknown:
         """The share with the interval asked for."""
         del victim, witness
         if outcome.claim is None:
             return Unknown(reason=outcome.stopped, cost=outcome.cost)
-        tally: Tally = outcome.claim
-        share = exact_share(space, tally)
-        if not tally.exact:
-            bounds = clopper_pearson if self.interval == "clopper-pearson" else hoeffding
-            low, high = bounds(tally.flips, tally.n, self.confidence)
-            share = replace(share, low=low, high=high, confidence=self.confidence, method=self.interval, seed=self.seed)
-        return replace(share, cost=outcome.cost)
+        return replace(share_of(outcome.claim, self.guarantee, space.max_swaps, self.seed), cost=outcome.cost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountCurve(_Counting):
+    """What share flips at every radius?  Counted by number of swaps, see `lexproof.statistics.by_swaps`.
+
+    `samples` is for each number of swaps; a `threshold` is settled for each of them.
+    """
+
+    def search(self, victim: Victim, space: Space, goal: Goal) -> Search[tuple[Tally, ...]]:
+        """Stratum by stratum: exact where that is cheap, else drawn from."""
+
+        def attempt(upto: int) -> Search[list[int] | None]:
+            inner = space.restrict(max_swaps=upto)
+            return (yield from exact_flips(victim, inner, goal, self.exact_points, self.exact_nodes))
+
+        seed = Seed(self.seed, ("count by swaps", space.original))
+        return count_by_swaps(space, goal, seed, self.samples, self.guarantee, attempt)
+
+    def answer(self, victim: Victim, space: Space, outcome: Outcome, witness: Witness | None) -> ShareCurve | Unknown:
+        """The shares of the strata and of the radii."""
+        del victim, witness
+        if outcome.claim is None:
+            return Unknown(reason=outcome.stopped, cost=outcome.cost)
+        strata = shares_by_swaps(outcome.claim, self.guarantee, self.seed)
+        exact = all(share.method in ("exact", "partial") for share in strata)
+        return ShareCurve(
+            confidence=1.0 if exact else self.confidence,
+            strata=strata,
+            radii=shares_by_radius(space, strata),
+            cost=outcome.cost,
+        )
 
 
 def _contradicted(witness: Witness, radius: int) -> str:
@@ -245,21 +296,6 @@ def _contradicted(witness: Witness, radius: int) -> str:
 
 def _broken(witness: Witness, cost: Cost) -> Broken:
     return Broken(witness=witness.text, changed=witness.changed, witness_predicted=witness.predicted, cost=cost)
-
-
-def exact_share(space: Space, tally: Tally) -> Share:
-    """The tally as a share without an interval."""
-    value = tally.flips / tally.n
-    return Share(
-        value=value,
-        low=value,
-        high=value,
-        confidence=1.0,
-        n=tally.n,
-        flips=tally.flips,
-        method="exact",
-        radius=space.max_swaps,
-    )
 
 
 def attack_used(attack: AttackLike, victim: Victim, default: str) -> str | Attack:

@@ -3,8 +3,8 @@
     recipe("textfooler", "paper")      .attack .candidates .constraints .space(text) .describe()
 
 `paper` is what the paper says, `code` what its released code does, `benchmark` the frame that the Defender paper gives
-every attack (its constraints, and 50 counter-fitted neighbors a word; typos and masked language models keep their own
-substitutes).  Settings of the search are the attack's own variants; here are its substitutes and limits.
+every attack (its constraints, and 50 counter-fitted neighbors a word; typos, masked language models and lists of words
+keep their own substitutes).  Settings of the search are the attack's own variants; here are its substitutes and limits.
 
 Everything runs offline on the embedded lexicon, with these deviations, which `describe` repeats where they apply: the
 lexicon has fewer neighbors than K = 50 (`neighbors=FILE` takes vectors of your own), WordNet stands in for HowNet
@@ -99,6 +99,10 @@ TABLE: Mapping[str, Mapping[str, Row]] = MappingProxyType({
     },
     "sempso": {"paper": Row("sememes?k=50"), "benchmark": _NEAREST},
     "pdp": {"paper": Row("sememes?k=5", Constraints(max_share=0.25)), "benchmark": _NEAREST},
+    "sp-attack": {
+        "paper": Row("vocabulary", Constraints(max_candidates=50, max_swaps=1)),
+        "benchmark": Row("vocabulary", _BENCHMARK),
+    },
 })  # fmt: skip
 """Attack, variant: what belongs to it besides the search."""
 
@@ -138,6 +142,7 @@ class Files:
     masked_lm: str | Path | None = None
     neighbors: str | Path | None = None
     sememes: str | Path | None = None
+    words: str | Path | None = None
 
 
 def recipe(
@@ -148,6 +153,7 @@ def recipe(
     masked_lm: str | Path | None = None,
     neighbors: str | Path | None = None,
     sememes: str | Path | None = None,
+    words: str | Path | None = None,
     encoder: Encoder | str | Path | None = None,
     limits: str | None = None,
     **settings: Any,
@@ -157,10 +163,12 @@ def recipe(
     `candidates`: a line of `candidates.from_spec` instead of the recipe's own.
     `masked_lm`: folder of a masked language model, which bert-attack, bae and clare need.
     `neighbors`, `sememes`: files to use instead of the embedded lexicon.
+    `words`: file of the words that sp-attack puts into texts, one a line, the most dangerous first.
     `encoder`: a sentence encoder or its folder instead of MiniLM.
     `limits`: a preset of constraints that goes before those of the recipe, such as `imdb`.
     """
-    plan = plan_of(name, variant, Files(masked_lm=masked_lm, neighbors=neighbors, sememes=sememes), candidates)
+    files = Files(masked_lm=masked_lm, neighbors=neighbors, sememes=sememes, words=words)
+    plan = plan_of(name, variant, files, candidates)
     made: Encoder | None = SentenceEncoder(encoder) if isinstance(encoder, str | Path) else encoder
     constraints = plan.constraints if limits is None else plan.constraints.updated(preset(limits))
     attack = make(name, plan.search, **settings)
@@ -218,6 +226,13 @@ def _filled(part: str, files: Files, name: str) -> str:
                 "any from Hugging Face or one that scripts/train_masked_lm.py trained"
             )
         return f"masked-lm:{files.masked_lm}?{query}"
+    if kind == "vocabulary":
+        if files.words is None:
+            raise InputError(
+                f"expected a list of words for {name}, got none; give --words FILE (words= in Python), "
+                "one word a line, the most dangerous first, as `lexproof words` finds them"
+            )
+        return f"vocabulary:{files.words}"
     if kind == "neighbors":
         return f"default?{query}" if files.neighbors is None else f"neighbors:{files.neighbors}?{query}&{_SAME_PART}"
     if kind == "sememes":

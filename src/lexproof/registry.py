@@ -152,6 +152,13 @@ _BUILT_IN: dict[str, tuple[Entry, ...]] = {
             "at most 25 n a step, 25 steps",
         ),
         Entry(
+            "sp-attack",
+            "lexproof.attacks.sp_attack:SpAttack",
+            "single swaps in random order; of the first 50 flips the most similar and fluent",
+            "Xu et al. 2024, Single Word Change is All You Need",
+            "at most s",
+        ),
+        Entry(
             "decision",
             "lexproof.attacks.decision:Decision",
             "labels only: votes at the border of the label, then swaps put back and traded",

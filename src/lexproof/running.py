@@ -26,6 +26,7 @@ from lexproof.points import (
     Points,
     Swaps,
     TimeLeft,
+    WordGradient,
     dense,
     keys,
 )
@@ -126,20 +127,22 @@ class Running:
         self.seconds = 0.0
         self._memory = Memory(victim.classes)
         self._begun = time.perf_counter()  # since when its clock runs
-        self._bound: Bound
+        self._compiled: Bound | None = None
         self._todo: Points  # the part of the pending request that must be scored
         self._places: list[int] | None  # memory index of each asked point, None for requests not remembered
         self._done = 0
         self._parts: list[FloatArray] = []
         self._as_text = False
         self.gradient: GradientJob | None = None  # asked for instead of scores
-        try:
-            self._bound = victim.bind(task.space)
-        except ModelError as error:
-            self._finish(None, "error", error)
-        else:
-            self._advance(None)
+        self._advance(None)
         self._charge()
+
+    @property
+    def _bound(self) -> Bound:
+        """The space compiled for the victim: when it is first needed, since texts and their gradients do without."""
+        if self._compiled is None:
+            self._compiled = self.victim.bind(self.space)
+        return self._compiled
 
     # ------------------------------------------------------------------ asking
 
@@ -224,7 +227,8 @@ class Running:
                     stop = self._spent(len(request.points))
                     if stop:
                         return self._throw(stop)
-                    self.gradient = self._bound, request
+                    bound = Bound(self.space) if isinstance(request, WordGradient) else self._bound
+                    self.gradient = bound, request
                     return
                 self._take(request)
                 if len(self._todo):
@@ -240,10 +244,14 @@ class Running:
     def _take(self, request: Points | Fresh | AsText) -> None:
         self._done, self._parts, self._places = 0, [], None
         self._as_text = isinstance(request, AsText)
-        if isinstance(request, Fresh | AsText):
+        if isinstance(request, AsText):
             self._todo = request.points
             return
-        request = self._bound.canonical(request)
+        bound = self._bound  # a space that cannot be compiled ends the search here
+        if isinstance(request, Fresh):
+            self._todo = request.points
+            return
+        request = bound.canonical(request)
         self._places, new = self._memory.places(keys(request))
         self._todo = request if new is None else request[np.array(new, np.int64)]
         self.cached += len(self._places) - len(self._todo)

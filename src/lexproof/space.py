@@ -244,14 +244,17 @@ class Space:
     def __len__(self) -> int:
         return self.size
 
-    def sample(self, rng: np.random.Generator, count: int) -> IntArray:
-        """`count` independent draws, each exactly uniform over the space (with a predicate: over what it accepts)."""
+    def sample(self, rng: np.random.Generator, count: int, swaps: int | None = None) -> IntArray:
+        """`count` independent draws, each exactly uniform over the space (with a predicate: over what it accepts).
+
+        With `swaps`, over the points of the space with exactly so many swaps.
+        """
         if self.predicate is None:
-            return self.strata.sample(rng, count)
+            return self.strata.sample(rng, count, swaps)
         kept: list[IntArray] = []
         have = 0
         for _ in range(_REJECTION_LIMIT):
-            drawn = self.strata.sample(rng, count)
+            drawn = self.strata.sample(rng, count, swaps)
             drawn = drawn[self.accepts(drawn)]
             kept.append(drawn)
             have += len(drawn)

@@ -137,17 +137,19 @@ class Strata:
             suffix.append(row)
         return suffix[::-1]
 
-    def sample(self, rng: np.random.Generator, count: int) -> IntArray:
-        """`count` independent draws, each exactly uniform."""
+    def sample(self, rng: np.random.Generator, count: int, swaps: int | None = None) -> IntArray:
+        """`count` independent draws, each exactly uniform; with `swaps`, over the points with exactly so many."""
+        if swaps is not None and not 0 <= swaps <= self.max_swaps:
+            raise InputError(f"expected 0 to {self.max_swaps} swaps to sample, got {swaps}")
         # Positions with equally many substitutes are exchangeable, so a draw is: the number of swaps in each group
         # of equals (exact integer weights), a uniform subset of that size, and a uniform substitute for each.
         exact = random.Random(int.from_bytes(rng.bytes(32), "big"))
         suffix = self._group_suffix
         cumulative: dict[tuple[int, int], list[int]] = {}
         by_swaps = list(accumulate(suffix[0]))
-        swaps = np.zeros((count, len(self._groups)), np.int64)
+        made = np.zeros((count, len(self._groups)), np.int64)
         for b in range(count):
-            left = bisect_right(by_swaps, exact.randrange(by_swaps[-1]))
+            left = bisect_right(by_swaps, exact.randrange(by_swaps[-1])) if swaps is None else swaps
             for g, (s, positions) in enumerate(self._groups):
                 if not left:
                     break
@@ -155,11 +157,11 @@ class Strata:
                 if ladder is None:
                     weights = (comb(len(positions), j) * s**j * suffix[g + 1][left - j] for j in range(left + 1))
                     ladder = cumulative[g, left] = list(accumulate(weights))
-                swaps[b, g] = bisect_right(ladder, exact.randrange(ladder[-1]))
-                left -= int(swaps[b, g])
+                made[b, g] = bisect_right(ladder, exact.randrange(ladder[-1]))
+                left -= int(made[b, g])
         points = np.zeros((count, len(self.sizes)), np.int32)
         for g, (s, positions) in enumerate(self._groups):
             order = rng.permuted(np.broadcast_to(np.arange(len(positions)), (count, len(positions))), axis=1)
             words = rng.integers(1, s + 1, size=order.shape, dtype=np.int32)
-            points[:, positions] = np.where(order < swaps[:, g, None], words, 0)
+            points[:, positions] = np.where(order < made[:, g, None], words, 0)
         return points

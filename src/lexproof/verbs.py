@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, Unknown
+from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, ShareCurve, Unknown
 from lexproof.asking import Item, answer_one, goal_for
 from lexproof.certify.cascade import PROVERS
 from lexproof.certify.radius import CertifiedCurve, curve_of
 from lexproof.engine import Limits
 from lexproof.errors import InputError
-from lexproof.questions import AttackLike, Count, Find, Interval, Minimize, Prove
+from lexproof.questions import AttackLike, Count, CountCurve, Find, Minimize, Prove
 from lexproof.safe_radius.answer import RadiusBracket
 from lexproof.safe_radius.index_sets import IndexSet, check_words, index_sets
 from lexproof.safe_radius.question import Asked
 from lexproof.safe_radius.question import radii as brackets_of
 from lexproof.safe_radius.settings import Settings, norm_of
 from lexproof.space import Space
-from lexproof.statistics.intervals import hoeffding_samples
+from lexproof.statistics.guarantee import EXACT_NODES, EXACT_POINTS, Interval
 from lexproof.text import Input, Text
 from lexproof.victims.base import Victim
 
@@ -118,16 +118,65 @@ def count(
     half_width: float = 0.025,
     confidence: float = 0.995,
     samples: int | None = None,
-    interval: Interval = "clopper-pearson",
+    interval: Interval = "anytime",
+    threshold: float | None = None,
+    exact_points: int = EXACT_POINTS,
+    exact_nodes: int = EXACT_NODES,
     seed: int = 0,
     time_limit: float | None = None,
 ) -> Share | Unknown:
-    """The share of the space that fools the victim, exactly if the space is small, else from uniform samples.
+    """The share of the space that fools the victim: exact if the space is small or bounds settle it, else estimated.
 
-    The number of samples is the PDP paper's, N > ln(2 / (1 - confidence)) / (2 half_width²), or as given.
+    `interval` is `anytime` (draws until the half width is reached, or PR = 1 - share is known to be above or below the
+    `threshold`; when time runs out, the interval so far), or `clopper-pearson` or `hoeffding` with the number of draws
+    of the PDP paper, N > ln(2 / (1 - confidence)) / (2 half_width²).  `samples` sets, or for `anytime` limits, that
+    number; a space of no more points is enumerated.  Word models are first tried by bounds, within `exact_points` texts
+    scored and `exact_nodes` nodes bounded (0: not at all).
     """
-    n = hoeffding_samples(half_width, confidence) if samples is None else samples
-    question = Count(samples=n, confidence=confidence, interval=interval, seed=seed, limits=Limits(None, time_limit))
+    question = Count(
+        samples=samples,
+        confidence=confidence,
+        interval=interval,
+        half_width=half_width,
+        threshold=threshold,
+        exact_points=exact_points,
+        exact_nodes=exact_nodes,
+        seed=seed,
+        limits=Limits(None, time_limit),
+    )
+    return answer_one(question, victim, space, label, target)
+
+
+def count_curve(
+    victim: Victim,
+    space: Space,
+    label: int | None = None,
+    *,
+    target: int | None = None,
+    half_width: float = 0.025,
+    confidence: float = 0.995,
+    samples: int | None = None,
+    interval: Interval = "anytime",
+    exact_points: int = EXACT_POINTS,
+    exact_nodes: int = EXACT_NODES,
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> ShareCurve | Unknown:
+    """The share that fools the victim among texts with exactly k and with at most r swaps, for every k and r.
+
+    Each number of swaps is counted exactly where that is cheap and drawn from otherwise, as `count` does; all intervals
+    hold together at the confidence asked for.  `samples` is the most draws for one number of swaps.
+    """
+    question = CountCurve(
+        samples=samples,
+        confidence=confidence,
+        interval=interval,
+        half_width=half_width,
+        exact_points=exact_points,
+        exact_nodes=exact_nodes,
+        seed=seed,
+        limits=Limits(None, time_limit),
+    )
     return answer_one(question, victim, space, label, target)
 
 

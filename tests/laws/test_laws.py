@@ -285,19 +285,41 @@ def test_edges(victim: Victim, edge: str) -> None:
 # ---------------------------------------------------------------------- 6 coverage
 
 
-@pytest.mark.parametrize("interval", ["clopper-pearson", "hoeffding"])
-def test_coverage(victim: Victim, interval: Literal["clopper-pearson", "hoeffding"]) -> None:
+@pytest.mark.parametrize("interval", ["anytime", "clopper-pearson", "hoeffding"])
+def test_coverage(victim: Victim, interval: Literal["anytime", "clopper-pearson", "hoeffding"]) -> None:
     runs, confidence = (30 if victim.kind in SLOW else 120), 0.9
     space = next(s for s in map(space_of, range(100)) if 60 <= s.size <= 2000)
     label = prediction(victim, space)
     truth = float((victim.predict(space.render(space.points())) != label).mean())
     covered = 0
     for seed in range(runs):
-        share = lp.count(victim, space, label, samples=40, confidence=confidence, interval=interval, seed=seed)
+        share = lp.count(
+            victim, space, label, samples=40, confidence=confidence, interval=interval, exact_points=0, seed=seed
+        )
         assert isinstance(share, lp.Share)
         assert share.method == interval
         covered += share.low <= truth <= share.high
     assert covered >= runs * confidence - 3 * np.sqrt(runs * confidence * (1 - confidence))
+
+
+def test_exact_counts(victim: Victim) -> None:
+    """By enumeration, by bounds where they settle it, and by number of swaps: the flips of every text, scored alone."""
+    for space in map(space_of, seeds(victim, 10)):
+        points, label = space.points(), prediction(victim, space)
+        flips = victim.predict(space.render(points)) != label
+        for samples in (None, 1):  # all texts are scored; more than one are not, but bounds may settle them
+            share = lp.count(victim, space, label, samples=samples)
+            assert isinstance(share, lp.Share)
+            assert share.method != "exact" or (share.flips, share.n) == (int(flips.sum()), space.size)
+            assert samples or share.method == "exact"
+            curve = lp.count_curve(victim, space, label, samples=samples)
+            assert isinstance(curve, lp.ShareCurve)
+            for k, own in enumerate(curve.strata):
+                stratum = flips[np.count_nonzero(points, axis=1) == k]
+                assert own.method != "exact" or (own.flips, own.n) == (int(stratum.sum()), len(stratum))
+            exact = all(own.method == "exact" for own in curve.strata)
+            assert curve.radii[-1].value == pytest.approx(flips.mean()) or not exact
+            assert samples or exact
 
 
 # ---------------------------------------------------------------------- 7 space

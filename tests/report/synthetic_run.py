@@ -224,7 +224,6 @@ def _median(values: list[int]) -> int:
 
 def _means(made: list[dict[str, Any]]) -> dict[str, Any]:
     broken = [r for r in made if r["upper"]]
-    shares = [r["share"]["value"] for r in made if r["share"]]
     queries = [r["queries"] for r in made]
     return {
         "minimum": {
@@ -238,8 +237,27 @@ def _means(made: list[dict[str, Any]]) -> dict[str, Any]:
             "median": _median(queries),
             "total": sum(queries),
         },
-        "share": {"mean": sum(shares) / len(shares) if shares else None, "n": len(shares)},
+        "share": _shares(made),
     }
+
+
+def _shares(made: list[dict[str, Any]]) -> dict[str, Any]:
+    counted = [r for r in made if r["share"]]
+    values = [r["share"]["value"] for r in counted]
+    exact = sum(r["share"]["method"] == "exact" for r in counted)
+    return {
+        "mean": sum(values) / len(values) if values else None,
+        "n": len(values),
+        "above": {**_above(values), "threshold": 0.9, "exact": exact, "settled": exact},
+        "classes": [
+            {"label": label, "above": _above([r["share"]["value"] for r in counted if r["label"] == label])}
+            for label in sorted({r["label"] for r in counted})
+        ],
+    }
+
+
+def _above(shares: list[float]) -> dict[str, Any]:
+    return share_of(sum(1 - share > 0.9 for share in shares), len(shares))
 
 
 def summary(made: list[dict[str, Any]]) -> dict[str, Any]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from math import fsum
 from statistics import median
 from typing import Any
 
 from lexproof.statistics.intervals import clopper_pearson
 
 CONFIDENCE = 0.95
+THRESHOLD = 0.9
+"""A text resists random swaps if more than this share of its space keeps the label (PDP paper, type 4)."""
+
 _MOST_DANGEROUS = 50
 
 DEFINITIONS = {
@@ -22,6 +26,9 @@ DEFINITIONS = {
     "between the two numbers where some minima are open.",
     "share": "Mean share of the texts of a space that fool the classifier, counted completely or drawn uniformly, over "
     "the texts classified correctly. The PDP paper's PR is 1 minus it.",
+    "above": "Texts with PR > 0.9, that is more than 90% of the texts of their space keep the label, out of the texts "
+    "classified correctly whose share was counted. PR is exact for `exact` of them and else an estimate; for `settled` "
+    "of them the interval of the share lies on one side.",
     "queries": "Mean number of inputs the classifier was asked about for one text. What was asked before is answered "
     "from memory and not counted; only proofs by more than 5,000 texts ask afresh.",
     "R": "The least number of word swaps, within the space, after which the predicted label differs from the gold "
@@ -43,6 +50,40 @@ def share_of(successes: int, n: int) -> dict[str, Any]:
     return {"value": value, "low": low, "high": high, "n": n, "k": successes, "confidence": CONFIDENCE}
 
 
+class Shares:
+    """Collects the shares that flip of correctly classified texts, by label; PR is 1 minus a share."""
+
+    def __init__(self) -> None:
+        self.by_label: dict[int, list[float]] = {}
+        self.exact = self.settled = 0
+
+    def add(self, label: int, share: Mapping[str, Any]) -> None:
+        """Take the share of one text into account."""
+        self.by_label.setdefault(label, []).append(share["value"])
+        self.exact += share["method"] == "exact"
+        self.settled += (1 - share["high"] > THRESHOLD) == (1 - share["low"] > THRESHOLD)
+
+    def above(self, label: int | None = None) -> dict[str, Any]:
+        """Texts with PR above the threshold, those of one label or all."""
+        values = self._all if label is None else self.by_label.get(label, [])
+        return share_of(sum(1 - value > THRESHOLD for value in values), len(values))
+
+    @property
+    def _all(self) -> list[float]:
+        return [value for values in self.by_label.values() for value in values]
+
+    def summary(self) -> dict[str, Any]:
+        """Mean share, and texts that resist random swaps: all of them and by label."""
+        values = self._all
+        counted = {"threshold": THRESHOLD, "exact": self.exact, "settled": self.settled}
+        return {
+            "mean": fsum(values) / len(values) if values else None,
+            "n": len(values),
+            "above": {**self.above(), **counted},
+            "classes": [{"label": label, "above": self.above(label)} for label in sorted(self.by_label)],
+        }
+
+
 class Tallies:
     """Collects records one at a time, so that a run of any length is summarised in little memory."""
 
@@ -53,7 +94,7 @@ class Tallies:
         self._most_swaps = 0  # allowed in a correct text
         self._sums = [0, 0, 0]  # lower, upper, closed over broken texts
         self._queries: list[int] = []
-        self._shares: list[float] = []
+        self._shares = Shares()
         self._witnessed: Counter[tuple[str, str]] = Counter()
         self._alone: Counter[tuple[str, str]] = Counter()
         self._examples: dict[tuple[str, str], list[int]] = {}
@@ -79,7 +120,7 @@ class Tallies:
             self.broken += 1
             self._sums = [a + b for a, b in zip(self._sums, (lower, upper, lower == upper), strict=True)]
         if record["share"] is not None:
-            self._shares.append(record["share"]["value"])
+            self._shares.add(record["label"], record["share"])
         self._swaps(record)
 
     def _swaps(self, record: Mapping[str, Any]) -> None:
@@ -121,7 +162,7 @@ class Tallies:
     def summary(self) -> dict[str, Any]:
         """All numbers of the run."""
         lower, upper, closed = self._sums
-        broken, queries, shares = self.broken, self._queries, self._shares
+        broken, queries = self.broken, self._queries
         return {
             "n": self.n,
             "errors": self.errors,
@@ -142,7 +183,7 @@ class Tallies:
                 "median": median(queries) if queries else None,
                 "total": sum(queries),
             },
-            "share": {"mean": sum(shares) / len(shares) if shares else None, "n": len(shares)},
+            "share": self._shares.summary(),
             "dangerous": self.dangerous(),
             "definitions": DEFINITIONS,
         }

@@ -101,12 +101,16 @@ class PrunedBranching:
                 if self._are_spent("max_points", self.effort.points + len(request), self.max_points, budget):
                     return Sweep(least, None, tied)
                 self.effort.points += len(request)
-                sweep = yield from judge(space, goal, request, (yield Fresh(request)))
+                sweep = yield from self._judged(space, goal, request)
                 least, tied = min(least, sweep.margin), tied or sweep.tied
                 if sweep.flip is not None:
                     return Sweep(least, sweep.flip, tied)
                 stack.put(opened)
         return Sweep(least, None, tied)
+
+    def _judged(self, space: Space, goal: Goal, request: Swaps) -> Search[Sweep]:
+        """What these texts hold."""
+        return (yield from judge(space, goal, request, (yield Fresh(request))))
 
     def _are_spent(self, name: str, used: int, limit: int | None, budget: int) -> bool:
         if limit is not None and used > limit:

@@ -27,6 +27,7 @@ _COMMANDS = {
     "check": "lexproof.cli.check:check_command",
     "edit": "lexproof.cli.edit:edit",
     "explain": "lexproof.cli.explain:explain",
+    "words": "lexproof.cli.words:words",
     "train": "lexproof.cli.train:train_command",
     "report": "lexproof.cli.report:report",
     "data": "lexproof.cli.data:data",

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text as Styled
 
-from lexproof.answers import Answer, Bracket, Broken, Minimum, Robust, Share, Unknown
+from lexproof.answers import Answer, Bracket, Broken, Minimum, Robust, Share, ShareCurve, Unknown
 from lexproof.asking import Answered
 from lexproof.certify.ledger import Ledger
 from lexproof.cli.streams import paper
@@ -118,6 +118,8 @@ def sentence(answer: Answer, labels: tuple[str, ...], attack: str | None = None,
             said = _robust(answer, floor)
         case Share():
             said = _share(answer)
+        case ShareCurve():
+            said = _curve(answer)
         case Unknown():
             said = f"unknown: {answer.reason}"
         case _:
@@ -133,9 +135,32 @@ def _robust(answer: Robust, floor: bool) -> str:
 
 
 def _share(share: Share) -> str:
+    settled = f"; PR is {share.settled} {share.threshold:g}" if share.settled else ""
     if share.method == "exact":
-        return f"{share.flips} of all {share.n} texts flip: share {share.value:.4f} exactly"
+        said = f"{share.flips} of all {_number(share.n)} texts flip: share {share.value:.4f} exactly"
+        return f"{said}, PR {share.robust:.4f}{settled}"
+    if share.method == "partial":
+        why = f"for certain: {share.n} texts were scored before the budget was spent"
+    else:
+        why = f"with confidence {share.confidence:g} ({share.method}, {share.n} samples)"
     return (
-        f"share {share.value:.4f}, in [{share.low:.4f}, {share.high:.4f}] with confidence {share.confidence:g} "
-        f"({share.method}, {share.n} samples)"
+        f"share {share.value:.4f}, in [{share.low:.4f}, {share.high:.4f}] {why}; "
+        f"PR {share.robust:.4f} in [{share.robust_low:.4f}, {share.robust_high:.4f}]{settled}"
     )
+
+
+def _curve(curve: ShareCurve) -> str:
+    """A line for each radius."""
+    sure = "exactly" if curve.confidence == 1 else f"all intervals together with confidence {curve.confidence:g}"
+    lines = [f"share by number of swaps, {sure}"]
+    for row, own in zip(curve.radii, curve.strata, strict=True):
+        lines.append(
+            f"    up to {row.radius} swaps: PR {row.robust:.4f} in [{row.robust_low:.4f}, {row.robust_high:.4f}]; "
+            f"exactly {row.radius}: {own.flips} of {_number(own.n)} flip ({own.method})"
+        )
+    return "\n".join((*lines, " "))
+
+
+def _number(n: int) -> str:
+    """A number of texts; one that nobody reads by its power of ten."""
+    return str(n) if n < 10**12 else f"about 10^{len(str(n)) - 1}"

@@ -26,13 +26,15 @@ from lexproof.cli.options import (
     seed_option,
     warn_bad_rows,
 )
-from lexproof.cli.streams import emit, screen
+from lexproof.cli.share_plot import check_plot, drawing, plot_option
+from lexproof.cli.shares import ShareSummary
+from lexproof.cli.streams import emit, paper, screen
 from lexproof.constraints import Rationed
 from lexproof.engine import Limits
 from lexproof.errors import InputError, ModelError
 from lexproof.goal import Goal
-from lexproof.questions import Count, Find, Minimize, Prove, Question, attack_used, called, resolve_attack
-from lexproof.statistics.intervals import hoeffding_samples
+from lexproof.questions import Count, CountCurve, Find, Minimize, Prove, Question, attack_used, called, resolve_attack
+from lexproof.statistics.guarantee import EXACT_NODES, EXACT_POINTS
 
 _SHARED = (
     click.argument("texts", nargs=-1),
@@ -56,6 +58,8 @@ _certificates = click.option(
 )
 
 _BLOCK = 256  # texts read at once
+
+_TITLES: dict[type, str] = {Find: "find", Prove: "prove", Minimize: "minimize"}
 
 
 def _verb(*own: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.Command]:
@@ -99,31 +103,40 @@ def minimize(**options: Any) -> None:
 
 
 @_verb(
-    click.option("--half-width", type=float, default=0.025, show_default=True, help="Guaranteed half width."),
+    click.option("--half-width", type=float, default=0.025, show_default=True, help="Half width of the interval."),
     click.option("--confidence", type=float, default=0.995, show_default=True),
-    click.option("--samples", type=click.IntRange(min=1), help="Number of samples, instead of the guaranteed one."),
-    click.option("--interval", type=click.Choice(["clopper-pearson", "hoeffding"]), default="clopper-pearson",
-                 show_default=True),
+    click.option("--interval", type=click.Choice(["anytime", "clopper-pearson", "hoeffding"]), default="anytime",
+                 show_default=True, help="Draw until the half width is reached, or a number fixed beforehand."),
+    click.option("--samples", type=click.IntRange(min=1),
+                 help="Most draws for anytime, their number for the others [default: what the half width takes]."),
+    click.option("--threshold", type=float, help="Stop as soon as PR = 1 - share is known to be above or below this; "
+                 "with --by-swaps for the last line only [default: none, and 0.9 for the last line]."),
+    click.option("--by-swaps", is_flag=True, help="Count by number of swaps, for a share at every radius."),
+    click.option("--exact-points", type=click.IntRange(min=0), default=EXACT_POINTS, show_default=True,
+                 help="Texts scored at most to count exactly by bounds; 0: do not try."),
+    click.option("--exact-nodes", type=click.IntRange(min=0), default=EXACT_NODES, show_default=True,
+                 help="Nodes bounded at most for the same."),
+    plot_option,
 )  # fmt: skip
 def count(**options: Any) -> None:
     """Count or estimate the share of allowed texts that fool the model."""
-    samples = options["samples"] or hoeffding_samples(options["half_width"], options["confidence"])
-    question = Count(
-        samples=samples,
-        confidence=options["confidence"],
-        interval=options["interval"],
-        seed=options["seed"],
-        limits=_limits(options),
-    )
-    _ask(question, options)
+    check_plot(options["plot"])
+    names = ("half_width", "confidence", "interval", "samples", "exact_points", "exact_nodes", "seed")
+    settings: dict[str, Any] = {name: options[name] for name in names} | {"limits": _limits(options)}
+    summary = ShareSummary(options["threshold"])
+    if options["by_swaps"]:
+        _ask(CountCurve(**settings), options, summary)
+    else:
+        _ask(Count(**settings, threshold=options["threshold"]), options, summary)
 
 
 def _limits(options: dict[str, Any]) -> Limits:
     return Limits(options.get("max_queries"), options["time_limit"])
 
 
-def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
+def _ask(question: Question[Answer], options: dict[str, Any], shares: ShareSummary | None = None) -> None:
     out: Path | None = options["out"]
+    shares = shares or ShareSummary()
     check_new(out)
     subject = load_subject(options, texts_given(options))
     keep = _Certificates(options.get("certificates"), subject)
@@ -140,7 +153,8 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
     total, failed = len(subject.data.texts), []
     with ExitStack() as stack:
         write, certify = stack.enter_context(new_file(out)), stack.enter_context(keep.file())
-        step = stack.enter_context(progress_bar(type(question).__name__.lower(), total)) if total > 1 else None
+        plot = stack.enter_context(drawing(options, subject))
+        step = stack.enter_context(progress_bar(_TITLES.get(type(question), "count"), total)) if total > 1 else None
         for done, (answered, predicted) in enumerate(asked.answers(), 1):
             if answered.error is not None:
                 failed.append(answered.error)
@@ -149,6 +163,8 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
             record = record_of(answered, predicted, options["seed"], attack)
             write(record)
             certify(answered)
+            plot(record)
+            shares.add(answered)
             if options["as_json"]:
                 emit(record)
             else:
@@ -157,8 +173,15 @@ def _ask(question: Question[Answer], options: dict[str, Any]) -> None:
                 step(done)
         if failed and len(failed) == total:
             raise InputError(f"none of {total} texts answered, the first: {failed[0]}")
+    _conclude(shares, total, options["as_json"])
     if failed:
         screen.print(f"{len(failed)} of {total} texts not answered, the first: {failed[0]}")
+
+
+def _conclude(shares: ShareSummary, total: int, as_json: bool) -> None:
+    """The last line of a count of several texts, where it is not in the way of JSON."""
+    if shares.shares and total > 1:
+        (screen if as_json else paper()).print(shares.sentence(), soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)

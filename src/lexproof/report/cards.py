@@ -33,17 +33,32 @@ class Card:
 def cards(summary: Mapping[str, Any]) -> tuple[Card, ...]:
     """The cards of those numbers that the summary has."""
     made = [_share_card(summary, name, title) for name, title in _SHARES if summary.get(name) is not None]
-    others = (_minimum_card(summary), _flip_card(summary), _query_card(summary))
+    others = (_minimum_card(summary), _flip_card(summary), _above_card(summary), _query_card(summary))
     return (*made, *(card for card in others if card is not None))
 
 
+def above(summary: Mapping[str, Any]) -> str:
+    """How many texts resist random swaps, in words; empty if the summary, of an older run, does not say."""
+    share = (summary.get("share") or {}).get("above")
+    return "" if not share or not share.get("n") else f"{percent(share['value'])} ({_basis(share)})"
+
+
 def _share_card(summary: Mapping[str, Any], name: str, title: str) -> Card:
-    share = summary[name]
+    return _interval_card(summary[name], name, title, definition(summary, name))
+
+
+def _above_card(summary: Mapping[str, Any]) -> Card | None:
+    share = (summary.get("share") or {}).get("above")
+    if not share or not share.get("n"):
+        return None
+    return _interval_card(share, "above", "Resist random swaps", definition(summary, "above"))
+
+
+def _interval_card(share: Mapping[str, Any], name: str, title: str, meaning: str) -> Card:
     if share.get("value") is None:
         basis, bar = "no text to measure it on", None
     else:
-        stated = f"{confidence(share['confidence'])} interval {interval(share['low'], share['high'])}"
-        basis = f"{count(share['k'])} of {plural(share['n'], 'text')}; {stated}"
+        basis = _basis(share)
         low, value, high = (round(100 * share[key], 2) for key in ("low", "value", "high"))
         bar = (low, value, high)
     return Card(
@@ -51,9 +66,14 @@ def _share_card(summary: Mapping[str, Any], name: str, title: str) -> Card:
         title=title,
         value=percent(share.get("value")),
         basis=basis,
-        definition=definition(summary, name),
+        definition=meaning,
         bar=bar,
     )
+
+
+def _basis(share: Mapping[str, Any]) -> str:
+    stated = f"{confidence(share['confidence'])} interval {interval(share['low'], share['high'])}"
+    return f"{count(share['k'])} of {plural(share['n'], 'text')}; {stated}"
 
 
 def _minimum_card(summary: Mapping[str, Any]) -> Card | None:

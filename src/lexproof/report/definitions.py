@@ -13,6 +13,7 @@ DEFINITIONS: dict[str, str] = {
     "closed": "Share of texts whose minimum number of swaps is known exactly, or proven not to exist.",
     "minimum": "Mean minimum number of swaps over the texts that are broken; two numbers where some minima are open.",
     "share": "Mean share of the allowed texts that flip the label, drawn uniformly or counted completely.",
+    "above": "Share of the correctly classified texts with PR > 0.9: over 90% of the allowed texts keep the label.",
     "queries": "Mean number of texts the classifier had to score for one answer; repeats are answered from memory.",
 }
 

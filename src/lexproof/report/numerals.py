@@ -25,6 +25,13 @@ def percent(value: float | None) -> str:
     return f"{value:.0%}" if 0.0995 <= value <= 0.9005 else f"{value:.1%}"
 
 
+def proportion(value: float) -> str:
+    """A share as a number from 0 to 1, to three digits; 0 and 1 are exact."""
+    if value in (0, 1):
+        return f"{value:.0f}"
+    return "<0.001" if value < 0.001 else ">0.999" if value > 0.999 else f"{value:.3f}"
+
+
 def interval(low: float, high: float) -> str:
     """Both ends of an interval of shares."""
     return f"{percent(low)} to {percent(high)}"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from lexproof.errors import InputError
-from lexproof.report import band, dots, glyph, histogram
-from lexproof.report.cards import cards
+from lexproof.report import band, dots, glyph, histogram, violin
+from lexproof.report.cards import above, cards
 from lexproof.report.definitions import further
 from lexproof.report.embed import asset, json_block, policy
 from lexproof.report.evidence import label_name
@@ -82,13 +82,16 @@ def _context(summary: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
 
 def _charts(summary: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     end = glyph.axis_end(records)
+    labels, share = (summary.get("victim") or {}).get("labels") or (), summary.get("share")
     return {
         "band": band.band(summary.get("curve") or ()),
         "histogram": histogram.histogram(records),
         "dots": dots.dots(records),
+        "violins": violin.violins(violin.class_groups(records, labels, share), per_row=3),
+        "above": above(summary),
         "glyphs": glyph.glyphs(records, end),
         "axis_end": end,
-        "frame": {"band": band, "histogram": histogram, "dots": dots, "glyph": glyph},
+        "frame": {"band": band, "histogram": histogram, "dots": dots, "violin": violin, "glyph": glyph},
     }
 
 

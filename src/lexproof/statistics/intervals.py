@@ -34,8 +34,7 @@ def hoeffding(successes: int, n: int, confidence: float) -> tuple[float, float]:
 
 def hoeffding_samples(half_width: float, confidence: float) -> int:
     """The least N that guarantees this half width: N > ln(2 / delta) / (2 eps^2), eq. (9); 4,794 for 0.025, 0.995."""
-    if not 0 < half_width < 1:
-        raise InputError(f"expected a half width in (0, 1), got {half_width}")
+    check_half_width(half_width)
     check_confidence(confidence)
     bound = log(2 / (1 - confidence)) / (2 * half_width**2)
     return ceil(bound) if ceil(bound) > bound else floor(bound) + 1
@@ -45,3 +44,15 @@ def check_confidence(confidence: float) -> None:
     """Raise InputError unless the confidence lies strictly between 0 and 1."""
     if not 0 < confidence < 1:
         raise InputError(f"expected a confidence in (0, 1), got {confidence}")
+
+
+def check_half_width(half_width: float) -> None:
+    """Raise InputError unless the half width lies strictly between 0 and 1."""
+    if not 0 < half_width < 1:
+        raise InputError(f"expected a half width in (0, 1), got {half_width}")
+
+
+def check_threshold(threshold: float | None) -> None:
+    """Raise InputError unless there is no threshold, or one strictly between 0 and 1."""
+    if threshold is not None and not 0 < threshold < 1:
+        raise InputError(f"expected a threshold in (0, 1), got {threshold}")

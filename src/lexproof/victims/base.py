@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lexproof.errors import InputError, ModelError
-from lexproof.points import FirstOrder, FloatArray, Gradient, IntArray, Points, Sensitivity, dense
+from lexproof.points import FirstOrder, FloatArray, Gradient, IntArray, Points, Sensitivity, WordGradient, dense
 from lexproof.space import Space
 from lexproof.text import Input
 
@@ -41,6 +42,7 @@ class Bound:
         return points
 
 
+Vectors = NDArray[np.floating]
 Job = tuple[Bound, Points]
 GradientJob = tuple[Bound, Gradient]
 
@@ -112,12 +114,25 @@ class Victim(ABC):
         """First-order change of a label's score by each single swap: (B, S).  Only with `has_gradients`."""
         raise self._without_gradients()
 
+    def word_gradient(self, bound: Bound, request: WordGradient) -> FloatArray:
+        """Gradients of a label's score by single words: (B, dim + 2).  Only with `has_gradients`."""
+        raise self._without_gradients()
+
+    def word_vectors(self, words: Sequence[str]) -> Vectors:
+        """The mean vector of the tokens of each word, as written inside a text: (V, dim).  Only with `has_gradients`.
+
+        They are what `word_gradient` differentiates by; a word without tokens has the vector 0.
+        """
+        raise self._without_gradients()
+
     def gradients(self, jobs: Sequence[GradientJob]) -> list[FloatArray]:
-        """What `first_order` or `sensitivity` gives for each job; victims that can do many at once override it."""
-        return [
-            self.first_order(bound, request) if isinstance(request, FirstOrder) else self.sensitivity(bound, request)
-            for bound, request in jobs
-        ]
+        """What each job asks for; victims that can do many at once override it."""
+        return [self._gradient(bound, request) for bound, request in jobs]
+
+    def _gradient(self, bound: Bound, request: Gradient) -> FloatArray:
+        if isinstance(request, WordGradient):
+            return self.word_gradient(bound, request)
+        return self.first_order(bound, request) if isinstance(request, FirstOrder) else self.sensitivity(bound, request)
 
     def _check_label(self, label: int) -> None:
         if not 0 <= label < self.classes:

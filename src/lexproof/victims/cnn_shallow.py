@@ -87,6 +87,7 @@ class ShallowCnn:
         self._left, self._right = max((width - 1) // 2 for width in widths), max(width // 2 for width in widths)
         self._width = self._left + 1 + self._right
         self._filters = sum(conv.out_channels for conv in convs)
+        self._embedding = embedding.weight
         self._table = TokenTable(embedding.weight, self._matrix, tuple(conv.weight for conv in convs))
 
     def clear(self) -> None:
@@ -141,3 +142,40 @@ class ShallowCnn:
         largest = self._sums(slots, inside).amax(0)
         torch.maximum(largest, state.largest_beside(rows, positions - self._right, self._width), out=largest)
         return torch.relu_(largest.add_(self._bias()))
+
+    # ------------------------------------------------------------------ one token by every word of a list
+
+    def added(self, ids: Tensor) -> Tensor:
+        """What each token adds to the windows that hold it: (V, width, filters), the last place it can have first."""
+        slots = self._table.slots(ids)
+        return self._table.rows[slots].view(len(ids), self._width, self._filters).flip(1)
+
+    def largest_feature(self) -> Tensor:
+        """A bound on each feature (filters,), whatever the text: the most that any token adds at each place, summed."""
+        most = torch.zeros(self._width, self._filters)
+        for start in range(0, len(self._embedding), 4096):
+            added = (self._embedding[start : start + 4096] @ self._matrix()).view(-1, self._width, self._filters)
+            most = torch.maximum(most, added.amax(0))
+        return torch.relu(most.sum(0) + self._bias())
+
+    def around(self, ids: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """What a text (L,) adds without each of these tokens: to the windows that hold it (P, width, filters), with the
+        bias and -inf for places outside of the text, and the features of all other windows (P, filters).
+
+        Order of the windows: by place in the text, as `added` has them.
+        """
+        length, width, bias = len(ids), self._width, self._bias()
+        state = self.prepare(ids[None], torch.tensor([length]))
+        places = positions[:, None] - self._right + torch.arange(width)  # (P, width): places of the windows
+        columns = positions[:, None] + torch.arange(2 * width - 1)  # tokens that share a window with the one left out
+        slots = state.slots[columns, 0]  # (P, 2 width - 1)
+        windows = slots.unfold(1, width, 1)  # (P, windows, width)
+        at = windows * width + torch.arange(width)
+        rows = self._table.rows.view(-1, self._filters)[at.reshape(-1)].view(*at.shape, self._filters)
+        own = torch.arange(width - 1, -1, -1)  # in window o the token stands at place width - 1 - o
+        rows[:, torch.arange(width), own] = 0
+        sums = rows.sum(2) + bias
+        inside = (places >= 0) & (places < length)
+        rest = torch.zeros(len(positions), dtype=torch.long)
+        beside = state.largest_beside(rest, positions - self._right, width)
+        return sums.masked_fill(~inside[:, :, None], -torch.inf), torch.relu(beside + bias)

@@ -1,4 +1,4 @@
-"""First-order estimates of single swaps, from gradients by words: g · (e' - e).
+"""First-order estimates of single swaps, from gradients by words: g · (e' - e), and the mean vectors they need.
 
 For the word at a position, g is the gradient of a label's score summed over the word's tokens, e the mean of their
 vectors and e' the mean of the substitute's.  With one token on either side this is the exact first-order term of the
@@ -7,8 +7,9 @@ change; otherwise it treats the word as if all its tokens were their mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,28 @@ class Choices:
             longer = self.lengths > k
             sums[longer] += table[places[starts[longer] + k]]
         return np.asarray(sums / np.maximum(self.lengths, 1)[:, None].astype(table.dtype))
+
+
+def word_means(runs: Sequence[Sequence[int]], vectors: Vectors) -> NDArray[np.floating]:
+    """The mean vector of each run of token ids, 0 where it is empty."""
+    lengths = np.array([len(run) for run in runs], np.int64)
+    ids = np.fromiter(chain.from_iterable(runs), np.int64, int(lengths.sum()))
+    return Choices(ids, lengths, np.zeros(0, np.int64)).means(vectors)
+
+
+def narrowed(space: Space, points: IntArray) -> tuple[Space, IntArray]:
+    """The space with no more substitutes than these points use, and the points in it.
+
+    Their texts are the same; to compile a space of tens of thousands of words at every position takes far longer than
+    to read a few of its texts.
+    """
+    used = [np.unique(column[column > 0]) for column in points.T]
+    choices = [[space.choices[i][c - 1] for c in own.tolist()] for i, own in enumerate(used)]
+    moved = points.copy()
+    for i, own in enumerate(used):
+        changed = points[:, i] > 0
+        moved[changed, i] = np.searchsorted(own, points[changed, i]) + 1
+    return Space(space.original, choices), moved
 
 
 def estimates(space: Space, points: IntArray, gradients: FloatArray, choices: Choices, vectors: Vectors) -> FloatArray:

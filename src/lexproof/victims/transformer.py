@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lexproof.errors import ModelError, require
-from lexproof.points import FirstOrder, FloatArray, Sensitivity
+from lexproof.points import FirstOrder, FloatArray, Sensitivity, WordGradient
 from lexproof.space import Space
 from lexproof.text import Input
 from lexproof.victims import transformer_gradients
-from lexproof.victims.base import Bound, GradientJob, Victim, check_scores
+from lexproof.victims.base import Bound, GradientJob, Vectors, Victim, check_scores
 from lexproof.victims.noise import largest_difference, stated_rounding
 from lexproof.victims.transformer_bind import UnitBound
 from lexproof.victims.transformer_encoding import Encoder, Row
@@ -111,8 +111,12 @@ class Transformer(Victim):
         """Compile a space to token ids."""
         return UnitBound(space, self.encoder)
 
-    def forward(self, rows: Sequence[Row]) -> FloatArray:
-        """Probabilities of encoded rows, batched by length."""
+    def forward(self, rows: Sequence[Row | Input]) -> FloatArray:
+        """Probabilities of encoded rows, or of texts among them, batched by length."""
+        encoded = iter(self.encoder.encode([given for given in rows if not isinstance(given, Row)]))
+        return self._scores([given if isinstance(given, Row) else next(encoded) for given in rows])
+
+    def _scores(self, rows: Sequence[Row]) -> FloatArray:
         scores = np.empty((len(rows), self.classes))
         for batch in self.batches(rows):
             scores[batch] = torch.softmax(self._logits([rows[b] for b in batch]), dim=-1).numpy()
@@ -195,6 +199,14 @@ class Transformer(Victim):
     def first_order(self, bound: Bound, request: FirstOrder) -> FloatArray:
         """First-order change of a label's probability by each single swap: (B, S); see `FirstOrder`."""
         return self.gradients([(bound, request)])[0]
+
+    def word_gradient(self, bound: Bound, request: WordGradient) -> FloatArray:
+        """Gradients of a label's probability by single words: (B, dim + 2); see `WordGradient`."""
+        return self.gradients([(bound, request)])[0]
+
+    def word_vectors(self, words: Sequence[str]) -> Vectors:
+        """The mean vector of each word's tokens, as written inside a text: (V, dim)."""
+        return transformer_gradients.word_vectors(self, words)
 
     def gradients(self, jobs: Sequence[GradientJob]) -> list[FloatArray]:
         """What each job asks for, texts of all of them differentiated together."""

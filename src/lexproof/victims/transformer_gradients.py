@@ -6,16 +6,16 @@ The model is in evaluation mode: nothing is dropped, and the same text has the s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lexproof.errors import require
-from lexproof.points import FirstOrder, FloatArray, Gradient
+from lexproof.points import FirstOrder, FloatArray, Gradient, WordGradient
 from lexproof.text import Input
 from lexproof.victims.base import Bound
-from lexproof.victims.first_order import estimates
+from lexproof.victims.first_order import Vectors, estimates, word_means
 from lexproof.victims.transformer_bind import UnitBound, surface
 from lexproof.victims.transformer_encoding import Row
 
@@ -27,9 +27,20 @@ else:
     torch = require("torch", "transformers", "a transformer victim")
 
 
+class _Differentiated(NamedTuple):
+    """One text: its label's probability, the gradient of that by its tokens' embeddings, and these embeddings."""
+
+    probability: float
+    gradient: FloatArray  # (T, dim)
+    embedded: FloatArray  # (T, dim)
+
+
 def gradients(victim: Transformer, jobs: Sequence[tuple[Bound, Gradient]]) -> list[FloatArray]:
-    """What each job asks for: (B, S) estimates of single swaps, or (B, n) L1 norms summed over each word's pieces."""
-    embedding = victim.model.get_input_embeddings()
+    """What each job asks for.
+
+    (B, S) estimates of single swaps, (B, n) L1 norms, or (B, dim + 2) gradients by single words; gradients and norms
+    are summed over each word's pieces.
+    """
     inputs: list[Input] = []
     words: list[Sequence[tuple[int, int]]] = []
     for bound, request in jobs:
@@ -38,37 +49,70 @@ def gradients(victim: Transformer, jobs: Sequence[tuple[Bound, Gradient]]) -> li
             inputs.append(text if premise is None else (premise, text))
             words.append(spans)
     owner = [(job, row) for job, (_, request) in enumerate(jobs) for row in range(len(request.points))]
-    wide = [embedding.embedding_dim if isinstance(request, FirstOrder) else 1 for _, request in jobs]
-    by_word = [np.zeros((*request.points.shape, dim)) for (_, request), dim in zip(jobs, wide, strict=True)]
+    found = [_unanswered(request, victim.model.get_input_embeddings().embedding_dim) for _, request in jobs]
     tokens = victim.encoder.spans(inputs)
     labels = [jobs[job][1].label for job, _ in owner]
-    for b, gradient in _gradients(victim, victim.encoder.encode(inputs), labels):
-        owners = _owners(tokens[b], words[b])
+    for b, differentiated in _gradients(victim, victim.encoder.encode(inputs), labels):
         job, row = owner[b]
-        in_full = isinstance(jobs[job][1], FirstOrder)
-        by_token = gradient if in_full else np.abs(gradient).sum(axis=1, keepdims=True)
-        np.add.at(by_word[job][row], owners[owners >= 0], by_token[owners >= 0])
-    return [
-        _estimates(victim, bound, request, found) if isinstance(request, FirstOrder) else found[:, :, 0]
-        for (bound, request), found in zip(jobs, by_word, strict=True)
-    ]
+        _take(jobs[job][1], found[job], row, differentiated, _owners(tokens[b], words[b]))
+    return [_answer(victim, bound, request, own) for (bound, request), own in zip(jobs, found, strict=True)]
+
+
+def _unanswered(request: Gradient, dim: int) -> FloatArray:
+    """Where what belongs to a request is gathered: by single words, or by all words of each point."""
+    if isinstance(request, WordGradient):
+        return np.zeros((len(request.rows), dim + 2))
+    return np.zeros((*request.points.shape, dim if isinstance(request, FirstOrder) else 1))
+
+
+def _take(request: Gradient, found: FloatArray, row: int, text: _Differentiated, owners: NDArray[np.int64]) -> None:
+    """Add what one differentiated point says; `owners` tells which word each of its tokens belongs to."""
+    if isinstance(request, WordGradient):
+        for b in np.flatnonzero(request.rows == row).tolist():
+            held = owners == request.positions[b]
+            found[b, -1] = text.probability
+            if held.any():  # tokens that are not read count neither in the gradient nor in the mean
+                found[b, :-2] = text.gradient[held].sum(axis=0)
+                found[b, -2] = found[b, :-2] @ text.embedded[held].mean(axis=0)
+        return
+    in_full = isinstance(request, FirstOrder)
+    by_token = text.gradient if in_full else np.abs(text.gradient).sum(axis=1, keepdims=True)
+    np.add.at(found[row], owners[owners >= 0], by_token[owners >= 0])
+
+
+def _answer(victim: Transformer, bound: Bound, request: Gradient, gathered: FloatArray) -> FloatArray:
+    if isinstance(request, WordGradient):
+        return gathered
+    return _estimates(victim, bound, request, gathered) if isinstance(request, FirstOrder) else gathered[:, :, 0]
 
 
 def _estimates(victim: Transformer, bound: Bound, request: FirstOrder, by_word: FloatArray) -> FloatArray:
-    embedding = victim.model.get_input_embeddings()
     units = bound if isinstance(bound, UnitBound) else victim.bind(bound.space)
+    return estimates(units.space, request.points, by_word, units.choices, _vectors_of(victim))
+
+
+def _vectors_of(victim: Transformer) -> Vectors:
+    embedding = victim.model.get_input_embeddings()
 
     def vectors(ids: NDArray[np.int64]) -> NDArray[np.floating]:
         with torch.inference_mode():
             return np.asarray(embedding(torch.from_numpy(ids)).numpy())
 
-    return estimates(units.space, request.points, by_word, units.choices, vectors)
+    return vectors
+
+
+def word_vectors(victim: Transformer, words: Sequence[str]) -> NDArray[np.floating]:
+    """The mean vector of the tokens of each word between two others: (V, dim)."""
+    before, after = "a ", " a"  # byte-level and Unigram tokenizers see the space before a word
+    spans = [(len(before), len(before) + len(word)) for word in words]
+    runs = victim.encoder.held([before + word + after for word in words], spans)
+    return word_means(runs, _vectors_of(victim))
 
 
 def _gradients(
     victim: Transformer, rows: Sequence[Row], labels: Sequence[int]
-) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Each row with the gradient of its label's probability by its tokens' embeddings."""
+) -> Iterator[tuple[int, _Differentiated]]:
+    """Each row differentiated by its tokens' embeddings."""
     assert not victim.model.training, "a victim is asked for gradients in evaluation mode"
     leaves: list[torch.Tensor] = []
 
@@ -85,12 +129,13 @@ def _gradients(
         finally:
             hook.remove()
         own = torch.tensor([labels[b] for b in batch])
-        score = torch.softmax(logits.double(), -1).gather(1, own[:, None]).sum()
+        score = torch.softmax(logits.double(), -1).gather(1, own[:, None])[:, 0]
         # the first look-up is that of the text; GPT-2 looks token types up in the same table
-        (gradient,) = torch.autograd.grad(score, leaves[:1])
-        by_token = gradient.double().numpy()
-        for row, b in enumerate(batch):
-            yield b, by_token[row, : len(rows[b].ids)]
+        (gradient,) = torch.autograd.grad(score.sum(), leaves[:1])
+        by_token, embedded = gradient.double().numpy(), leaves[0].detach().double().numpy()
+        for row, (b, probability) in enumerate(zip(batch, score.tolist(), strict=True)):
+            length = len(rows[b].ids)
+            yield b, _Differentiated(probability, by_token[row, :length], embedded[row, :length])
 
 
 def _owners(tokens: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]]) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -22,11 +22,22 @@ import torch
 from torch import Tensor
 
 from lexproof.errors import InputError, ModelError
-from lexproof.points import FirstOrder, FloatArray, Gradient, IntArray, Points, Sensitivity, Swaps, dense
+from lexproof.points import (
+    FirstOrder,
+    FloatArray,
+    Gradient,
+    IntArray,
+    Points,
+    Sensitivity,
+    Swaps,
+    WordGradient,
+    dense,
+)
 from lexproof.space import Space
 from lexproof.text import Input
 from lexproof.victims import word_gradients
-from lexproof.victims.base import Bound, GradientJob, Job, Victim, check_scores
+from lexproof.victims.base import Bound, GradientJob, Job, Vectors, Victim, check_scores
+from lexproof.victims.first_order import narrowed, word_means
 from lexproof.victims.folder import save_words
 from lexproof.victims.noise import noise_of, stated_rounding
 from lexproof.victims.vocabulary import PAD, Vocabulary
@@ -278,14 +289,26 @@ class WordVictim(Victim):
         """First-order change of a label's probability by each single swap: (B, S); see `FirstOrder`."""
         return self.gradients([(bound, request)])[0]
 
+    def word_gradient(self, bound: Bound, request: WordGradient) -> FloatArray:
+        """Gradients of a label's probability by single words: (B, dim + 2); see `WordGradient`."""
+        return self.gradients([(bound, request)])[0]
+
+    def word_vectors(self, words: Sequence[str]) -> Vectors:
+        """The mean vector of each word's tokens: (V, dim)."""
+        vectors = self.net.embedding.weight.detach().numpy()
+        return word_means([self.vocabulary.encode(word) for word in words], lambda ids: vectors[ids])
+
     def gradients(self, jobs: Sequence[GradientJob]) -> list[FloatArray]:
         """What each job asks for, all texts differentiated together."""
-        bound = [(self._to_differentiate(bound, request), request) for bound, request in jobs]
+        bound = [self._to_differentiate(bound, request) for bound, request in jobs]
         return word_gradients.gradients(self.net, bound, self.batch_tokens)
 
-    def _to_differentiate(self, bound: Bound, request: Gradient) -> WordBound:
+    def _to_differentiate(self, bound: Bound, request: Gradient) -> tuple[WordBound, Gradient]:
         self._check_label(request.label)
+        if isinstance(request, WordGradient) and not isinstance(bound, WordBound):
+            space, points = narrowed(bound.space, request.points)
+            return self.bind(space), replace(request, points=points)
         if not isinstance(bound, WordBound):
             bound = self.bind(bound.space)
         self._check_bound(bound)
-        return bound
+        return bound, request

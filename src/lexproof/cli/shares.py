@@ -1,0 +1,47 @@
+"""How many of many texts hold: the last line of `lexproof count`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lexproof.answers import Answer, RadiusShare, Share, ShareCurve
+from lexproof.asking import Answered
+from lexproof.cli.answers import Refused
+from lexproof.statistics.intervals import check_threshold, clopper_pearson
+
+_USUAL = 0.9  # the PDP paper asks which texts have PR > 0.9
+
+
+@dataclass(slots=True)
+class ShareSummary:
+    """The shares of many texts, and how many of them have PR above a threshold."""
+
+    threshold: float | None = None
+    shares: list[Share | RadiusShare] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        check_threshold(self.threshold)
+
+    def add(self, answered: Answered[Answer] | Refused) -> None:
+        """Take a text's answer if it has one; of a curve the share of the whole space."""
+        answer = None if isinstance(answered, Refused) else answered.answer
+        if isinstance(answer, ShareCurve):
+            self.shares.append(answer.radii[-1])
+        elif isinstance(answer, Share):
+            self.shares.append(answer)
+
+    def sentence(self) -> str:
+        """How many texts are above by their estimates, and how many of all are settled by their intervals.
+
+        The interval is over the draw of the texts.
+        """
+        limit = _USUAL if self.threshold is None else self.threshold
+        n = len(self.shares)
+        above = sum(share.robust > limit for share in self.shares)
+        settled = sum(share.robust_low > limit or share.robust_high <= limit for share in self.shares)
+        low, high = clopper_pearson(above, n, 0.95)
+        share = f"{above / n:.4f}" if n else "unknown"
+        return (
+            f"PR > {limit:g}: {above} of {n} texts, {share} [{low:.4f}, {high:.4f}] "
+            f"(95 % Clopper-Pearson); {settled} settled by their intervals"
+        )
