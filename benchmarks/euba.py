@@ -17,6 +17,9 @@ Columns:
 Every finished row is appended to DIR/MODEL-DATA.METHOD.jsonl and found there by the next run, by phase.  A run that
 goes on after phase 1 takes the gradients of the texts that are left again, and asks again for what has missed: its rows
 are the same, its cost is larger; the table says of how many texts.
+
+With --remember the scores of texts are kept from method to method, since those of a smaller m are among those of a
+larger one: queries are what each method asks for, seconds what they take at the pace of 256 texts timed at the start.
 """
 
 from __future__ import annotations
@@ -115,6 +118,30 @@ class Store:
         self._begun = time.perf_counter()
 
 
+class Memory:
+    """Keeps the scores of texts that a transformer has read as strings."""
+
+    def __init__(self, victim: Victim) -> None:
+        self._forward, self._known = victim.forward, dict[Any, np.ndarray]()
+        victim.forward = self.forward  # type: ignore[method-assign]
+
+    def forward(self, rows: Any) -> np.ndarray:
+        if not len(rows) or not isinstance(rows[0], str):
+            return self._forward(rows)
+        new = [text for text in dict.fromkeys(rows) if text not in self._known]
+        self._known.update(zip(new, self._forward(new) if new else [], strict=True))
+        return np.stack([self._known[text] for text in rows])
+
+
+def pace(study: Study) -> float:
+    """Seconds an input, of 256 texts in batches as the engine makes them."""
+    texts = [str(text) for text in study.texts[:256]]
+    study.victim.scores(texts[:16])
+    begun = time.perf_counter()
+    study.victim.scores(texts)
+    return (time.perf_counter() - begun) / len(texts)
+
+
 def euba_rows(study: Study, store: Store, variant: str, m: int) -> None:
     """Both phases in one call, so that phase 2 need not take gradients again."""
     given = dict(store.rows[1])
@@ -160,7 +187,7 @@ class Measured:
     seconds: float
 
 
-def measured(study: Study, store: Store, name: str, chosen: np.ndarray | None) -> Measured:
+def measured(study: Study, store: Store, name: str, chosen: np.ndarray | None, pace: float | None) -> Measured:
     """`chosen` are the columns of the subset; None if the rows are of the subset alone."""
     count = len(study.texts)
     known = np.array([store.rows[2][at].known for at in range(count)])
@@ -168,7 +195,8 @@ def measured(study: Study, store: Store, name: str, chosen: np.ndarray | None) -
     whole = None if chosen is None else 1 - known.mean(axis=1)
     subset = known if chosen is None else known[:, chosen]
     name += f" ({store.again} texts resumed)" if store.again else ""
-    return Measured(name, 1 - subset.mean(axis=1), whole, queries, store.seconds / count)
+    seconds = store.seconds / count if pace is None else queries * pace
+    return Measured(name, 1 - subset.mean(axis=1), whole, queries, seconds)
 
 
 def table(study: Study, true: Measured, found: list[Measured]) -> Iterator[str]:
@@ -216,12 +244,16 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--plot", type=Path, help="draw it, as .svg or .png")
+    parser.add_argument("--remember", action="store_true", help="keep scores from method to method (transformers)")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     options.out.mkdir(parents=True, exist_ok=True)
     study = study_of(options)
+    each = pace(study) if options.remember else None
+    if options.remember:
+        Memory(study.victim)
     stem = options.out / f"{options.model.name}-{options.data}"
 
     def done(name: str, setting: dict[str, Any], fill: Callable[[Store], None]) -> Store:
@@ -231,7 +263,7 @@ def main() -> None:
         return store
 
     forced = done("brute", {"subset": study.subset.tolist()}, lambda store: brute_rows(study, store))
-    true = measured(study, forced, f"brute force, {len(study.subset)} words", None)
+    true = measured(study, forced, f"brute force, {len(study.subset)} words", None, each)
     found: dict[str, list[Measured]] = {}
     for variant in options.variants:
         for m in options.m:
@@ -240,7 +272,7 @@ def main() -> None:
                 euba_rows(study, store, variant, m)
 
             store = done(f"euba-{variant}-{m}", {"variant": variant, "m": m}, fill)
-            found.setdefault(variant, []).append(measured(study, store, f"{variant}, m = {m}", study.subset))
+            found.setdefault(variant, []).append(measured(study, store, f"{variant}, m = {m}", study.subset, each))
     lengths = np.mean([len(text) for text in study.texts])
     print(
         f"{options.model.name} on {options.data}: {len(study.texts)} texts of {lengths:.1f} words on average,", end=" "

@@ -34,7 +34,8 @@ import lexproof as lp
 from lexproof.asking import Item, answer_all
 from lexproof.auditing.summary import THRESHOLD, Shares, share_of
 from lexproof.candidates import from_spec
-from lexproof.questions import Count, Find
+from lexproof.counting import Count
+from lexproof.questions import Find
 from lexproof.report import Group, write_violins
 from lexproof.statistics.intervals import hoeffding_samples
 from lexproof.victims.base import Victim

@@ -13,7 +13,7 @@ LAYERS = [
     {"errors", "marks", "text", "points", "strata", "space", "goal", "answers", "search", "registry", "resources"},
     {"candidates", "victims", "bounds", "data", "fluency"},
     {"attacks", "certify", "statistics", "training"},
-    {"asking", "engine", "running", "evidence", "questions", "verbs", "constraints", "recipes", "edits"}
+    {"asking", "counting", "engine", "running", "evidence", "questions", "verbs", "constraints", "recipes", "edits"}
     | {"certificates", "checker", "safe_radius", "explaining", "single_words"},
     {"auditing", "defenses"},
     {"report", "benchmark"},

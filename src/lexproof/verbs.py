@@ -13,9 +13,10 @@ from lexproof.answers import Bracket, Broken, Minimum, Robust, Share, ShareCurve
 from lexproof.asking import Item, answer_one, goal_for
 from lexproof.certify.cascade import PROVERS
 from lexproof.certify.radius import CertifiedCurve, curve_of
+from lexproof.counting import Count, CountCurve
 from lexproof.engine import Limits
 from lexproof.errors import InputError
-from lexproof.questions import AttackLike, Count, CountCurve, Find, Minimize, Prove
+from lexproof.questions import AttackLike, Find, Minimize, Prove
 from lexproof.safe_radius.answer import RadiusBracket
 from lexproof.safe_radius.index_sets import IndexSet, check_words, index_sets
 from lexproof.safe_radius.question import Asked

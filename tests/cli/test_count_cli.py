@@ -32,7 +32,7 @@ def test_each_interval_holds_the_share(wide: Path, capsys: pytest.CaptureFixture
         assert record["low"] <= truth <= record["high"]
         assert record["high"] - record["low"] <= 0.1
         assert (record["n"] == 1199) == (interval != "anytime")
-    assert "PR > 0.9: 0 of 3 texts, 0.0000 [0.0000, 0.7076] (95 % Clopper-Pearson); 3 settled by their intervals" in err
+    assert "PR > 0.9: 0 of 3 texts classified correctly, 0.0000 [0.0000, 0.7076] (95 % Clopper-Pearson); 3 settled" in err
     assert "PR >" not in out
 
 
@@ -40,7 +40,7 @@ def test_a_threshold_is_said_and_used_for_the_last_line(wide: Path, capsys: pyte
     status, out, _ = call(capsys, *COUNT, "--threshold", "0.5")
     assert status == 0
     assert out.count("; PR is above 0.5 (") == 3
-    assert out.splitlines()[-1].startswith("PR > 0.5: 3 of 3 texts, 1.0000 [0.2924, 1.0000]")
+    assert out.splitlines()[-1].startswith("PR > 0.5: 3 of 3 texts classified correctly, 1.0000 [0.2924, 1.0000]")
     status, out, _ = call(capsys, "count", "a fun film", *MODEL_OPTIONS)  # one text needs no last line
     assert "PR >" not in out
 
@@ -78,3 +78,13 @@ def test_bad_options_are_refused(
     assert (status, out) == (2, "")
     assert message in err
     assert "Traceback" not in err
+
+
+def test_a_misclassified_text_is_answered_and_not_counted_among_those_that_hold(
+    wide: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (wide / "texts.csv").write_text("text,label\na fun film,1\na fun film,0\n")
+    status, out, err = call(capsys, *COUNT, "--labels", "bad,good")
+    assert status == 0, err
+    assert out.count("share") >= 2
+    assert "of 1 texts classified correctly" in out.splitlines()[-1]

@@ -11,10 +11,10 @@ from lexproof.answers import from_json
 from lexproof.asking import Item, answer_all, answer_one
 from lexproof.cli.answers import sentence
 from lexproof.cli.shares import ShareSummary
+from lexproof.counting import Count, CountCurve
 from lexproof.engine import Engine, Limits
 from lexproof.errors import InputError
 from lexproof.points import FloatArray
-from lexproof.questions import Count, CountCurve
 from lexproof.space import Space
 from lexproof.statistics.guarantee import Drawn, Guarantee
 from lexproof.statistics.intervals import hoeffding_samples

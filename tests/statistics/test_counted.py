@@ -7,9 +7,9 @@ import pytest
 
 import lexproof as lp
 from lexproof.asking import answer_one
+from lexproof.counting import Count, CountCurve
 from lexproof.engine import Engine, Task
 from lexproof.goal import Goal
-from lexproof.questions import Count, CountCurve
 from lexproof.space import Space
 from lexproof.statistics.counted import flips_by_swaps
 from lexproof.victims.base import Victim

@@ -6,8 +6,8 @@ from drawn_shares import RUNS, SPACE, VICTIM, Flips, allowed
 from scipy.stats import chisquare
 
 from lexproof.asking import answer_one
+from lexproof.counting import Count, CountCurve
 from lexproof.errors import InputError
-from lexproof.questions import Count, CountCurve
 from lexproof.space import Space
 from lexproof.statistics.by_swaps import shares_by_radius, shares_by_swaps
 from lexproof.statistics.guarantee import Drawn, Guarantee, Interval

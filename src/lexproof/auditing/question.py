@@ -8,12 +8,13 @@ from typing import Any
 from lexproof.answers import Bracket, Minimum, Share
 from lexproof.auditing.settings import Settings
 from lexproof.certify.bracket import Bracketed
+from lexproof.counting import Count
 from lexproof.engine import Limits, Outcome
 from lexproof.errors import InputError
 from lexproof.evidence import Witness
 from lexproof.goal import Goal
 from lexproof.points import FloatArray, IntArray
-from lexproof.questions import Count, Minimize
+from lexproof.questions import Minimize
 from lexproof.search import Search, Spent
 from lexproof.space import Change, Space
 from lexproof.statistics.share import Tally

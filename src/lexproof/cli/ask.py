@@ -30,10 +30,11 @@ from lexproof.cli.share_plot import check_plot, drawing, plot_option
 from lexproof.cli.shares import ShareSummary
 from lexproof.cli.streams import emit, paper, screen
 from lexproof.constraints import Rationed
+from lexproof.counting import Count, CountCurve
 from lexproof.engine import Limits
 from lexproof.errors import InputError, ModelError
 from lexproof.goal import Goal
-from lexproof.questions import Count, CountCurve, Find, Minimize, Prove, Question, attack_used, called, resolve_attack
+from lexproof.questions import Find, Minimize, Prove, Question, attack_used, called, resolve_attack
 from lexproof.statistics.guarantee import EXACT_NODES, EXACT_POINTS
 
 _SHARED = (
@@ -164,7 +165,7 @@ def _ask(question: Question[Answer], options: dict[str, Any], shares: ShareSumma
             write(record)
             certify(answered)
             plot(record)
-            shares.add(answered)
+            shares.add(answered, predicted)
             if options["as_json"]:
                 emit(record)
             else:

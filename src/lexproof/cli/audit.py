@@ -154,6 +154,7 @@ def show(summary: dict[str, Any], folder: Path | None) -> None:
         ("whole space proven", _percent(summary["certified"])),
         ("exact answers", _percent(summary["closed"])),
         ("mean minimum swaps", _mean_minimum(minimum)),
+        *_above(summary["share"]),
     ):
         console.print(f"{name:>22}  {value}", soft_wrap=True)
     if summary["errors"]:
@@ -166,6 +167,12 @@ def _percent(share: dict[str, Any]) -> str:
     if share["value"] is None:
         return "- (no texts)"
     return f"{share['value']:7.1%}  [{share['low']:.1%}, {share['high']:.1%}]  {share['k']} of {share['n']}"
+
+
+def _above(share: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """How many texts resist random swaps, where shares were counted; runs of old do not know."""
+    if share.get("above", {}).get("n"):
+        yield f"PR above {share['above']['threshold']:g}", _percent(share["above"])
 
 
 def _mean_minimum(minimum: dict[str, Any]) -> str:

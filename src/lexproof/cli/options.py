@@ -97,7 +97,7 @@ def load_subject(options: dict[str, Any], data: Dataset | None = None) -> Subjec
     """Everything that the shared options stand for; fails before anything long starts."""
     from lexproof.candidates import from_spec
 
-    for name in ("model", "labels", "candidates", "attack", "masked_lm", "encoder"):
+    for name in ("model", "labels", "candidates", "attack", "masked_lm", "encoder", "words"):
         check_utf8(options.get(name) or "")
     frame = frame_of(options)
     candidates = from_spec(frame.candidates)

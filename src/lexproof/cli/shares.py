@@ -14,7 +14,7 @@ _USUAL = 0.9  # the PDP paper asks which texts have PR > 0.9
 
 @dataclass(slots=True)
 class ShareSummary:
-    """The shares of many texts, and how many of them have PR above a threshold."""
+    """The shares of many texts that are classified correctly, and how many of them have PR above a threshold."""
 
     threshold: float | None = None
     shares: list[Share | RadiusShare] = field(default_factory=list)
@@ -22,9 +22,11 @@ class ShareSummary:
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
 
-    def add(self, answered: Answered[Answer] | Refused) -> None:
-        """Take a text's answer if it has one; of a curve the share of the whole space."""
-        answer = None if isinstance(answered, Refused) else answered.answer
+    def add(self, answered: Answered[Answer] | Refused, predicted: int | None) -> None:
+        """Take a text's answer if it has one and is classified correctly; of a curve the share of the whole space."""
+        if isinstance(answered, Refused) or predicted != answered.goal.label:
+            return
+        answer = answered.answer
         if isinstance(answer, ShareCurve):
             self.shares.append(answer.radii[-1])
         elif isinstance(answer, Share):
@@ -42,6 +44,6 @@ class ShareSummary:
         low, high = clopper_pearson(above, n, 0.95)
         share = f"{above / n:.4f}" if n else "unknown"
         return (
-            f"PR > {limit:g}: {above} of {n} texts, {share} [{low:.4f}, {high:.4f}] "
+            f"PR > {limit:g}: {above} of {n} texts classified correctly, {share} [{low:.4f}, {high:.4f}] "
             f"(95 % Clopper-Pearson); {settled} settled by their intervals"
         )
