@@ -32,7 +32,9 @@ def test_each_interval_holds_the_share(wide: Path, capsys: pytest.CaptureFixture
         assert record["low"] <= truth <= record["high"]
         assert record["high"] - record["low"] <= 0.1
         assert (record["n"] == 1199) == (interval != "anytime")
-    assert "PR > 0.9: 0 of 3 texts classified correctly, 0.0000 [0.0000, 0.7076] (95 % Clopper-Pearson); 3 settled" in err
+    assert (
+        "PR > 0.9: 0 of 3 texts classified correctly, 0.0000 [0.0000, 0.7076] (95 % Clopper-Pearson); 3 settled" in err
+    )
     assert "PR >" not in out
 
 

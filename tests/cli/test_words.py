@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Any
 
 import pytest
 from calls import call, records
+from rich.console import Console
 
 import lexproof.auditing.word_run as word_run
 from lexproof.cli.word_inputs import usual_split
+from lexproof.cli.word_tables import _show_class
 from lexproof.single_words.flips import TextFlips
 
 BLACK_BOX = ["--model", "model.py:score", "--data", "texts.csv"]
@@ -62,7 +65,7 @@ def test_a_model_that_can_be_counted_by_hand(words: Path, capsys: pytest.Capture
 def test_for_people(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call(capsys, "words", *BLACK_BOX, "--vocabulary", "words.txt", "--list", "top.txt")
     assert status == 0
-    assert "rho 33% of the pairs of text and word cannot be flipped (95% interval 0% to 100%" in out
+    assert "rho 33% of the pairs of text and word cannot be flipped (95%: 0.2% to 95.6%)" in out
     assert "3 words x 3 texts (1 misclassified left out), method exact" in out
     assert "negative: no text is classified correctly" in out
     assert "positive: 3 texts; words that flip most of them" in out
@@ -73,13 +76,51 @@ def test_for_people(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "██████████",
         "29–100%",
         "adjective/verb",
-        *["0%", "→", "100%", "100%", "→", "0%"],
+        *["0%", "→", "100%", "(1)", "100%", "→", "0%", "(3)"],
     ]
     assert "a→dull fun film  reads negative" in out
     assert "parts of speech of the top 2 words: noun 0, verb 0, adjective 2, adverb 0, other 0" in out
     assert (words.parent / "top.txt").read_text() == "dull\npoor\n"
-    status, out, _ = call(capsys, "words", *BLACK_BOX, "--vocabulary", "words.txt", "--no-accuracy", "--top", "1")
+    status, out, _ = call(
+        capsys, "words", *BLACK_BOX, "--vocabulary", "words.txt", "--accuracy-texts", "0", "--top", "1"
+    )
     assert "with it" not in out and "poor" not in out
+
+
+def test_the_columns_are_explained(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = call(capsys, "words", *BLACK_BOX, "--vocabulary", "words.txt")
+    for said in (
+        "kappa: texts of the class",
+        "with it: accuracy on n texts",
+        "95%: interval over the draw of the texts",
+    ):
+        assert sum(line.startswith(said) for line in out.splitlines()) == 1
+
+
+def open_words(*names: str) -> dict[str, Any]:
+    """A class of open kappa: brackets are wide."""
+    share = {"value": None, "lower": 1 / 3, "upper": 2 / 3, "low": 0.01, "high": 0.999, "n": 1000, "confidence": 0.95}
+    settled = {**share, "value": 0.935}
+    accuracy = {"with_word": settled, "removed": settled, "without_word": settled, "attacked": share}
+    parts = "adverb/noun/adjective"
+    rows = [{"word": name, "kappa": share, "part_of_speech": parts, "examples": [], "accuracy": accuracy}
+            for name in names]  # fmt: skip
+    return {"name": "positive", "n": 3, "words": rows}
+
+
+@pytest.mark.parametrize(("width", "encoding", "columns"), [
+    (130, "utf-8", [" 95%", "part", "█"]), (120, "utf-8", [" 95%", "part"]), (100, "utf-8", [" 95%"]),
+    (80, "utf-8", []), (160, "ascii", [" 95%", "part"]),
+])  # fmt: skip
+def test_a_narrow_table_has_fewer_columns_and_whole_words(width: int, encoding: str, columns: list[str]) -> None:
+    written = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    console = Console(file=written, width=width, markup=False, highlight=False)
+    _show_class(console, open_words("awful", "uncharismatically"), ["negative", "positive"])
+    written.seek(0)
+    lines = written.read().splitlines()
+    assert [letters for letters in (" 95%", "part", "█") if any(letters in line for line in lines)] == columns
+    assert all(len(line) <= width for line in lines)
+    assert sum(line.startswith(("awful ", "uncharismatically ")) for line in lines) == len(lines) - 3
 
 
 def test_an_embedded_model_by_the_most_frequent_words(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,6 +188,19 @@ def test_a_run_goes_on_and_ends_with_the_same_answers(
     assert resumed["finished"] and answers(resumed) == answers(whole)
     once_more = ask(capsys, *options, "--out", "part", "--resume")
     assert answers(once_more) == answers(whole)
+
+
+def test_an_interruption_while_accuracy_is_measured_costs_that_alone(
+    words: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*given: Any, **named: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(word_run, "accuracies", interrupted)
+    status, out, _ = call(capsys, "words", *BLACK_BOX, "--vocabulary", "words.txt", "--json")
+    (record,) = records(out)
+    assert status == 130 and record["finished"]
+    assert [word["accuracy"] for word in record["classes"][1]["words"]] == [None, None]
 
 
 def test_an_interruption_before_the_first_text_leaves_nothing(
@@ -218,6 +272,7 @@ REFUSED = {
     "method": (["--method", "guess"], "'guess' is not one of"),
     "empty vocabulary": (["--vocabulary", "empty.txt"], "one word a line, got no words in empty.txt"),
     "no vocabulary": (["--vocabulary", "nowhere.txt"], "nowhere.txt"),
+    "two words": (["--vocabulary", "phrase.txt"], "one word a line, got 'two words' in phrase.txt"),
     "not text": (["--vocabulary", "latin.txt"], "which cannot be read: it is not UTF-8"),
     "two vocabularies": (["--vocabulary", "words.txt", "--most-frequent", "3"], "got both --vocabulary and"),
     "large sample": (["--sample", "5"], "expected --sample of at most 4, the number of texts of texts.csv, got 5"),
@@ -234,6 +289,7 @@ REFUSED = {
 @pytest.mark.parametrize(("options", "said"), REFUSED.values(), ids=REFUSED)
 def test_refusals(options: list[str], said: str, words: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (words.parent / "empty.txt").write_text("\n \n")
+    (words.parent / "phrase.txt").write_text("dull\ntwo words\n")
     (words.parent / "latin.txt").write_bytes("é".encode("latin-1"))
     (words.parent / "wrong.csv").write_text("text,label\ndull,positive\n")
     status, out, err = call(capsys, "words", *BLACK_BOX, *options)

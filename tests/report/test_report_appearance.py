@@ -21,6 +21,23 @@ def test_a_phone_needs_no_sideways_scrolling(open_page: Open, name: str, width: 
     assert driver.execute_script("return document.documentElement.clientWidth") == width
 
 
+def test_a_phone_breaks_no_number_of_a_table(open_page: Open) -> None:
+    driver = open_page("plain")
+    resize(driver, 320)
+    driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    lines = """
+        const tables = document.querySelectorAll('.scroll .plain');
+        return [...tables].flatMap(table => [...table.querySelectorAll('td, th')]).map(cell => {
+            const range = document.createRange();
+            range.selectNodeContents(cell);
+            const tops = new Set([...range.getClientRects()].map(line => Math.round(line.top)));
+            return [cell.textContent, tops.size];
+        })"""
+    found = driver.execute_script(lines)
+    assert len(found) > 20
+    assert [text for text, count in found if count > len(text.split())] == []
+
+
 def test_a_phone_sorts_by_menu(open_page: Open) -> None:
     driver = open_page("plain")
     assert not find(driver, "#direction").is_displayed()

@@ -129,6 +129,8 @@ def test_answers_survive_json_and_rank_words() -> None:
     top = found.top(5)
     kappas = [found.kappa(word).lower for word in top]
     assert kappas == sorted(found.kappa_lower.tolist(), reverse=True)[:5]
+    with pytest.raises(InputError, match="label from 0 to 2, got 9"):
+        found.top(2, label=9)
     by_class = [int(found.known[word, 1]) for word in found.top(25, label=1)]
     assert by_class == sorted(by_class, reverse=True)
 
@@ -156,6 +158,9 @@ def test_the_vocabulary_is_the_models_own_or_that_of_the_texts(tmp_path: Path) -
         (["w1"], [7], WORDS, "labels from 0 to 2"),
         (["w1"], None, [], "at least one word"),
         (["w1"], None, ["w1", ""], "without white space"),
+        (["w1"], None, ["two words"], "without white space"),
+        (["w1"], None, ["w1", 3], "single words"),
+        (["w1"], ["class 0"], WORDS, "labels from 0 to 2, got 'class 0'"),
         ("w1", None, WORDS, "lists of texts"),
         (["w1"], None, "w1", "lists of texts"),
     ],

@@ -99,12 +99,30 @@ def test_a_threshold_is_settled(interval: str) -> None:
     assert (exact.value, exact.settled) == (0.1, "below")  # PR is not above 0.9
 
 
+@pytest.mark.parametrize("tenth", range(1, 10))
+def test_a_share_at_the_threshold_is_not_above_it(tenth: int) -> None:
+    words = [*(f"x{i}" for i in range(tenth)), *(f"y{i}" for i in range(9 - tenth))]
+    share = lp.count(FirstWord(), Space("a", [words]), 1, threshold=(10 - tenth) / 10)
+    assert isinstance(share, lp.Share)
+    assert (share.method, share.flips, share.n, share.settled) == ("exact", tenth, 10, "below")
+
+
 @pytest.mark.parametrize("threshold", [0, 1, -0.5, float("nan")])
 def test_a_threshold_lies_between_0_and_1(threshold: float) -> None:
     with pytest.raises(InputError, match=r"expected a threshold in \(0, 1\), got"):
         lp.count(FirstWord(), one_in(4), 1, threshold=threshold)
     with pytest.raises(InputError, match=r"expected a threshold in \(0, 1\), got"):
         ShareSummary(threshold)
+
+
+@pytest.mark.parametrize("interval", ["anytime", "clopper-pearson"])
+def test_a_text_that_cannot_be_sampled_does_not_take_the_others_with_it(interval: str) -> None:
+    choices = one_in(4).choices
+    never = Space("a b c d", choices, predicate=lambda texts: np.zeros(len(texts), np.bool_))
+    question = Count(interval=interval, samples=3)  # type: ignore[arg-type]
+    first, second = answer_all(question, FirstWord(), [Item(0, never, 1), Item(1, one_in(4), 1)])
+    assert isinstance(first.answer, lp.Unknown) and "too few to sample" in first.answer.reason
+    assert isinstance(second.answer, lp.Share)
 
 
 @pytest.mark.parametrize("limits", [Limits(200, None), Limits(50, None)])

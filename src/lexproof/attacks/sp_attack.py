@@ -5,8 +5,8 @@ substitutes (`lexproof words` computes them once for a classifier), n * M texts.
 verified in batches until `k` flips are known or the pool is empty.  Of the first `k` flips the one with the least
 joint cost of similarity and fluency (`fluency.joint`) is the claim.
 
-Guarantee: the claim has one swap; if the pool was exhausted and nothing is claimed, no single swap of the space is a
-flip (by more than rounding).  Neither the claim nor the flips it was chosen from depend on `batch`.
+Guarantee: the claim has one swap; if the pool was exhausted and nothing is claimed, no swap of the pool is a flip (by
+more than rounding).  Without a budget neither the claim nor the flips it was chosen from depend on `batch`.
 
 Reference: Xu et al. 2024, Single Word Change is All You Need, Section 4 and Appendix C.  Deviations: the text itself is
 not put into the pool, as the released code does; of the flips in the last batch those beyond `k` are not judged; a word

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lexproof.asking import Item, answer_all
+from lexproof.auditing.about import BadRows, about_data, about_victim, now, versions
 from lexproof.auditing.folder import RunFolder, write_json
 from lexproof.auditing.question import Examine
 from lexproof.auditing.records import Record, explanation_of, record_of
@@ -32,9 +28,6 @@ from lexproof.victims.base import Victim
 
 Progress = Callable[[int, int, Record | None], None]
 """Called with (finished, total, record) after each text, and once with (already finished, total, None) at the start."""
-
-BadRows = Sequence[tuple[int, str]]
-"""(line, reason) of rows of the data file that could not be read."""
 
 _PREDICT = 256
 
@@ -146,8 +139,8 @@ def start(subject: Subject, settings: Settings, folder: Path | None, *, resume: 
         "data": subject.name,
         "victim": {"name": subject.victim.name, "kind": subject.victim.kind, "labels": list(subject.victim.labels)},
         "command": subject.command,
-        "versions": {"python": platform.python_version(), "numpy": np.__version__, **_torch_version()},
-        "created": _now(),
+        "versions": versions(),
+        "created": now(),
     }
     if resume and folder is not None and (folder / "config.json").exists():
         return Run(RunFolder.resume(folder, config), settings)
@@ -196,21 +189,12 @@ def _about(run: Run, subject: Subject) -> dict[str, Any]:
         "schema": 1,
         "lexproof": version("lexproof"),
         "title": f"{victim.name or victim.kind} on {subject.name}",
-        "created": _now(),
+        "created": now(),
         "command": subject.command,
         "seed": settings.seed,
         "seconds": round(time.perf_counter() - run.started, 3),
-        "victim": {
-            "name": victim.name or victim.kind,
-            "kind": victim.kind,
-            "labels": list(victim.labels),
-            "fingerprint": victim.fingerprint,
-        },
-        "data": {
-            "name": subject.name,
-            "n": len(subject.texts),
-            "bad_rows": [{"line": line, "reason": reason} for line, reason in subject.bad_rows],
-        },
+        "victim": about_victim(victim),
+        "data": about_data(subject.name, len(subject.texts), subject.bad_rows),
         "candidates": spec_of(subject.candidates),
         "encoder": subject.encoder_name(settings),
         **{key: value for key, value in settings.to_json().items() if key != "seed"},
@@ -235,12 +219,3 @@ def spec_of(candidates: Candidates) -> Any:
     """What to record of the candidates: their own description, or the name of the user's function."""
     named = candidates if hasattr(candidates, "__qualname__") else type(candidates)
     return getattr(candidates, "spec", f"{named.__module__}.{named.__qualname__}")
-
-
-def _torch_version() -> dict[str, str]:
-    torch = sys.modules.get("torch")  # only if the victim needs it
-    return {} if torch is None else {"torch": str(torch.__version__)}
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

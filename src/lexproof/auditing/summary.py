@@ -27,8 +27,8 @@ DEFINITIONS = {
     "share": "Mean share of the texts of a space that fool the classifier, counted completely or drawn uniformly, over "
     "the texts classified correctly. The PDP paper's PR is 1 minus it.",
     "above": "Texts with PR > 0.9, that is more than 90% of the texts of their space keep the label, out of the texts "
-    "classified correctly whose share was counted. PR is exact for `exact` of them and else an estimate; for `settled` "
-    "of them the interval of the share lies on one side.",
+    "classified correctly whose share was counted. PR is exact where the space was counted completely, else an "
+    "estimate; a text is settled if the interval of its PR lies on one side of 0.9.",
     "queries": "Mean number of inputs the classifier was asked about for one text. What was asked before is answered "
     "from memory and not counted; only proofs by more than 5,000 texts ask afresh.",
     "R": "The least number of word swaps, within the space, after which the predicted label differs from the gold "

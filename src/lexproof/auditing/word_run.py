@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from lexproof.auditing.about import BadRows, about_data, about_victim, now, versions
 from lexproof.auditing.folder import RunFolder, write_json
-from lexproof.auditing.run import BadRows
 from lexproof.auditing.word_summary import DEFINITIONS, class_summaries, top_words, vocabulary_summary
 from lexproof.search import Seed
 from lexproof.single_words.accuracy import Gold, accuracies
@@ -111,8 +107,8 @@ def start(subject: WordSubject, settings: Settings, folder: Path | None, *, resu
         "data": subject.name,
         "victim": {"name": victim.name, "kind": victim.kind, "labels": list(victim.labels)},
         "command": subject.command,
-        "versions": {"python": platform.python_version(), "numpy": np.__version__},
-        "created": _now(),
+        "versions": versions(),
+        "created": now(),
     }
     if resume and folder is not None and (folder / "config.json").exists():
         store = RunFolder.resume(folder, config)
@@ -134,21 +130,33 @@ def carry_on(run: WordRun, progress: Progress | None = None) -> None:
         run.keep(key, row)
 
 
-def finish(run: WordRun, subject: WordSubject, *, top: int, accuracy: bool, progress: Progress | None = None) -> Found:
+def finish(
+    run: WordRun, subject: WordSubject, *, top: int, accuracy_texts: int, progress: Progress | None = None
+) -> Found:
     """Sum up what is stored; write summary.json and report.html if there is a folder.
 
-    `top`: words shown of each class; `accuracy`: also measure what becomes of accuracy, if all texts are finished.
+    `top`: words shown of each class; `accuracy_texts`: texts of either kind by which it is measured what
+    becomes of accuracy, if all texts are finished; 0: it is not measured.
     """
     rows = run.rows()
     answer = run.asked.answer(run.settings, rows)
     chosen = top_words(answer, top)
     is_finished = len(rows) == len(run.asked.texts)
     measured = None
-    if accuracy and is_finished:
+    if accuracy_texts and is_finished:
         words = {answer.words[word]: word for own in chosen.values() for word in own}
         gold = Gold([_parse(given) for given in subject.texts], subject.labels)
         seed = Seed(subject.seed, ("accuracy",))
-        measured = accuracies(subject.victim, gold, rows, words, seed, pool=subject.pool, progress=_part(progress))
+        measured = accuracies(
+            subject.victim,
+            gold,
+            rows,
+            words,
+            seed,
+            pool=subject.pool,
+            most=accuracy_texts,
+            progress=_part(progress),
+        )
     summary = {
         **_about(run, subject, answer),
         "finished": is_finished,
@@ -172,26 +180,18 @@ def _part(progress: Progress | None) -> Callable[[int, int], None] | None:
 
 
 def _about(run: WordRun, subject: WordSubject, answer: FlipWords) -> dict[str, Any]:
-    victim = subject.victim
     return {
         "schema": 1,
         "answer": "flip-words",
         "lexproof": version("lexproof"),
         "title": subject.title,
-        "created": _now(),
+        "created": now(),
         "command": subject.command,
         "seed": subject.seed,
-        "victim": {
-            "name": victim.name or victim.kind,
-            "kind": victim.kind,
-            "labels": list(victim.labels),
-            "fingerprint": victim.fingerprint,
-        },
+        "victim": about_victim(subject.victim),
         "data": {
-            "name": subject.name,
-            "n": len(subject.texts),
+            **about_data(subject.name, len(subject.texts), subject.bad_rows),
             "is_labelled": subject.labels is not None,
-            "bad_rows": [{"line": line, "reason": reason} for line, reason in subject.bad_rows],
         },
         **_described(run.settings),
         "method": answer.method,
@@ -220,7 +220,3 @@ def _hash(content: Any) -> str:
 
 def _parse(given: Input) -> Text:
     return Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

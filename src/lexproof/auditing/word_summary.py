@@ -30,7 +30,7 @@ DEFINITIONS = {
     "kappa": "Flip capability of a word: texts that it flips at some position, out of the texts of the class that are "
     "classified correctly. Where it is a bracket, some texts are neither known to be flipped nor proven safe.",
     "overall": "Flip capability over the correctly classified texts of all classes, as in the SP paper.",
-    "interval": "95%, over the draw of the texts: Clopper-Pearson, and empirical Bernstein for rho.",
+    "interval": "95%, over the draw of the texts: Clopper-Pearson; Chernoff and empirical Bernstein together for rho.",
     "with_word": "Accuracy on texts that hold the word, as they are.",
     "removed": "Accuracy on the same texts after the word is removed, which is taken not to change the gold label.",
     "without_word": "Accuracy on texts that do not hold the word, as they are.",

@@ -16,10 +16,10 @@ class Vocabulary(WordSource):
     def __init__(self, words: Sequence[str]) -> None:
         super().__init__()
         self.words = tuple(dict.fromkeys(words))
-        if not self.words or not all(self.words):
-            raise InputError(
-                f"expected words that are not empty, got {len(self.words)} with {self.words.count('')} empty"
-            )
+        if not self.words:
+            raise InputError("expected a list of at least one word, got none")
+        if not all(self.words):
+            raise InputError("expected words that are not empty, got an empty one")
         check_unicode(self.words, "a vocabulary")
         self._lowered = frozenset(word.lower() for word in self.words)
         self._sha256 = sha256_of_json(self.words)

@@ -74,14 +74,18 @@ def _lower(asked: Answered[Answer], predicted: int | None) -> int:
     return 0 if reached else 1
 
 
-def print_answer(asked: Answered[Answer] | Refused, labels: tuple[str, ...], attack: str | None) -> None:
-    """One answer for people, on standard output."""
+def print_answer(
+    asked: Answered[Answer] | Refused, predicted: int | None, labels: tuple[str, ...], attack: str | None
+) -> None:
+    """One answer for people, on standard output; `predicted` is what the text as it stands is read as."""
     console = paper()
     if isinstance(asked, Refused) or asked.answer is None:
         console.print(Styled(f"error: {asked.error}", style="red"), soft_wrap=True)
         return
     console.print(_marked(asked), soft_wrap=True)
     said = sentence(asked.answer, labels, attack, floor=asked.item.space.predicate is not None)
+    if isinstance(asked.answer, Share | ShareCurve) and predicted not in (None, asked.goal.label):
+        said = f"misclassified as {labels[predicted]} as it stands; {said}"
     console.print(Styled(f"  {said}", style="bold"), soft_wrap=True)
 
 

@@ -169,7 +169,7 @@ def _ask(question: Question[Answer], options: dict[str, Any], shares: ShareSumma
             if options["as_json"]:
                 emit(record)
             else:
-                print_answer(answered, subject.victim.labels, attack)
+                print_answer(answered, predicted, subject.victim.labels, attack)
             if step is not None:
                 step(done)
         if failed and len(failed) == total:
@@ -181,7 +181,7 @@ def _ask(question: Question[Answer], options: dict[str, Any], shares: ShareSumma
 
 def _conclude(shares: ShareSummary, total: int, as_json: bool) -> None:
     """The last line of a count of several texts, where it is not in the way of JSON."""
-    if shares.shares and total > 1:
+    if shares.is_asked and total > 1:
         (screen if as_json else paper()).print(shares.sentence(), soft_wrap=True)
 
 

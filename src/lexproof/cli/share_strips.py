@@ -46,11 +46,14 @@ def print_strips(records: Sequence[Record], labels: Sequence[str]) -> None:
     console.print(
         f"PR, the share that keeps the label, from 0 to 1 over {plural(total, 'text')}{left_out}", soft_wrap=True
     )
-    blocks = _BLOCKS if _can_write(_BLOCKS, console.encoding) else _PLAIN
+    console.print(
+        f"median PR; texts of PR > {THRESHOLD:g} out of those of the class [{_stated(found)}]", soft_wrap=True
+    )
+    blocks = _BLOCKS if can_write(_BLOCKS, console.encoding) else _PLAIN
     names = [_cut(visible(group.name)) for group in found]
     width = max(map(len, names))
     for name, group in zip(names, found, strict=True):
-        said = f"median {proportion(median(group.values))}; {_said(group.above or {})}"
+        said = f"{proportion(median(group.values))}; {_said(group.above or {})}"
         console.print(f"  {name:{width}} |{strip(group.values, blocks)}| {said}", soft_wrap=True)
 
 
@@ -70,17 +73,21 @@ def _collected(records: Iterable[Record]) -> Shares:
     return shares
 
 
+def _stated(found: Sequence[Group]) -> str:
+    return f"{confidence((found[0].above or {})['confidence'])} interval"
+
+
 def _said(above: Mapping[str, Any]) -> str:
-    part = f"{count(above['k'])} of {plural(above['n'], 'text')}"
-    stated = f"{confidence(above['confidence'])} interval {interval(above['low'], above['high'])}"
-    return f"PR > {THRESHOLD:g}: {percent(above['value'])} ({part}; {stated})"
+    part = f"{count(above['k'])} of {count(above['n'])}"
+    return f"{part}, {percent(above['value'])} [{interval(above['low'], above['high'])}]"
 
 
 def _cut(name: str) -> str:
     return name if len(name) <= _NAME else f"{name[: _NAME - 3]}..."
 
 
-def _can_write(letters: str, encoding: str) -> bool:
+def can_write(letters: str, encoding: str) -> bool:
+    """Whether a terminal of this encoding has all of these letters."""
     try:
         letters.encode(encoding)
     except UnicodeEncodeError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from lexproof.answers import Answer, RadiusShare, Share, ShareCurve
 from lexproof.asking import Answered
 from lexproof.cli.answers import Refused
-from lexproof.statistics.intervals import check_threshold, clopper_pearson
+from lexproof.statistics.intervals import check_threshold, clopper_pearson, is_above
 
 _USUAL = 0.9  # the PDP paper asks which texts have PR > 0.9
 
@@ -18,15 +18,17 @@ class ShareSummary:
 
     threshold: float | None = None
     shares: list[Share | RadiusShare] = field(default_factory=list)
+    is_asked: bool = False  # whether any text has a share
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
 
     def add(self, answered: Answered[Answer] | Refused, predicted: int | None) -> None:
         """Take a text's answer if it has one and is classified correctly; of a curve the share of the whole space."""
+        answer = None if isinstance(answered, Refused) else answered.answer
+        self.is_asked |= isinstance(answer, Share | ShareCurve)
         if isinstance(answered, Refused) or predicted != answered.goal.label:
             return
-        answer = answered.answer
         if isinstance(answer, ShareCurve):
             self.shares.append(answer.radii[-1])
         elif isinstance(answer, Share):
@@ -39,8 +41,10 @@ class ShareSummary:
         """
         limit = _USUAL if self.threshold is None else self.threshold
         n = len(self.shares)
-        above = sum(share.robust > limit for share in self.shares)
-        settled = sum(share.robust_low > limit or share.robust_high <= limit for share in self.shares)
+        if not n:
+            return f"PR > {limit:g}: no text is classified correctly"
+        above = sum(is_above(share.value, limit) for share in self.shares)
+        settled = sum(is_above(share.high, limit) == is_above(share.low, limit) for share in self.shares)
         low, high = clopper_pearson(above, n, 0.95)
         share = f"{above / n:.4f}" if n else "unknown"
         return (

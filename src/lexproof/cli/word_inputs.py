@@ -33,7 +33,7 @@ def usual_split(source: str) -> str:
 
 
 def texts_of(options: dict[str, Any], victim: Victim) -> tuple[Dataset, Dataset]:
-    """The texts asked about (all of them, the first ones, or some by chance, in order), and those they are from."""
+    """The texts asked about (all of them, the first ones, or some in an order by chance), and those they are from."""
     if options["sample"] is not None and options["limit"] is not None:
         raise InputError("got both --limit and --sample; leave out one of them")
     data = load_texts(options, victim.labels)
@@ -42,8 +42,8 @@ def texts_of(options: dict[str, Any], victim: Victim) -> tuple[Dataset, Dataset]
         return data, data
     if wanted > len(data):
         raise InputError(f"expected --sample of at most {len(data)}, the number of texts of {data.name}, got {wanted}")
-    chosen = Seed(options["seed"], ("texts",)).generator().choice(len(data), wanted, replace=False)
-    keys = sorted(chosen.tolist())
+    # in the order drawn: what is finished of an interrupted run is a draw by chance, too
+    keys = Seed(options["seed"], ("texts",)).generator().permutation(len(data))[:wanted].tolist()
     labels = None if data.labels is None else tuple(data.labels[key] for key in keys)
     return replace(data, texts=tuple(data.texts[key] for key in keys), labels=labels), data
 
@@ -68,6 +68,9 @@ def _listed(path: Path) -> tuple[str, ...]:
     words = [line.strip() for line in lines if line.strip()]
     if not words:
         raise InputError(f"expected --vocabulary to be a text file with one word a line, got no words in {path}")
+    phrase = next((word for word in words if len(word.split()) > 1), None)
+    if phrase is not None:
+        raise InputError(f"expected --vocabulary to be a text file with one word a line, got {phrase!r} in {path}")
     return check_words(words)
 
 

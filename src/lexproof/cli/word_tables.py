@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil, floor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
 
+from lexproof.cli.share_strips import can_write
 from lexproof.cli.streams import paper
 from lexproof.report.numerals import count, plural
 from lexproof.report.visible import visible
@@ -19,6 +20,8 @@ from lexproof.text import Text
 
 _BAR = 10  # characters of a full bar
 _AROUND = 5  # words shown on either side of a swap
+_WIDEST = 10_000  # a table is measured as if there were so much room
+_LETTERS = 20  # of a word that are kept together
 _FEW = 5  # unknown words that are named
 
 Record = Mapping[str, Any]
@@ -34,12 +37,8 @@ def show_words(summary: Record, folder: Path | None) -> None:
         console.print(Styled(visible(_unknown(summary["vocabulary"])), style="yellow"), soft_wrap=True)
     for own in summary["classes"]:
         _show_class(console, own, summary["victim"]["labels"])
-    if any(word["accuracy"] for own in summary["classes"] for word in own["words"]):
-        for line in (
-            "with it: accuracy on texts with the word → after the word is removed",
-            "without it: accuracy on texts without the word → attacked with it",
-        ):
-            console.print(Styled(line, style="dim"), soft_wrap=True)
+    for line in _legend([word for own in summary["classes"] for word in own["words"]]):
+        console.print(Styled(line, style="dim"), soft_wrap=True)
     parts = summary["vocabulary"]["parts"]
     if parts["n"]:
         counts = ", ".join(f"{part} {count(number)}" for part, number in parts["counts"].items())
@@ -60,10 +59,20 @@ def _about(summary: Record) -> list[str]:
     texts = plural(summary["n"], "text") + (f" ({', '.join(left_out)} left out)" if left_out else "")
     pairs = f"{plural(summary['vocabulary']['size'], 'word')} x {texts}"
     return [
-        f"rho {estimate(rho)} of the pairs of text and word cannot be flipped "
-        f"(95% interval {reach(rho)} over the draw of the texts)",
+        f"rho {estimate(rho)} of the pairs of text and word cannot be flipped (95%: {reach(rho)})",
         f"{pairs}, method {summary['method']}",
     ]
+
+
+def _legend(words: Sequence[Record]) -> list[str]:
+    """What the columns of the tables mean."""
+    lines = []
+    if words:
+        lines.append("kappa: texts of the class that the word flips at some position")
+    if any(word["accuracy"] for word in words):
+        lines.append("with it: accuracy on n texts with the word → after the word is removed")
+        lines.append("without it: accuracy on n texts without the word → attacked with it")
+    return [*lines, "95%: interval over the draw of the texts"]
 
 
 def _unknown(vocabulary: Record) -> str:
@@ -86,32 +95,61 @@ def _show_class(console: Console, own: Record, labels: Sequence[str]) -> None:
         console.print(Styled(visible(f"{title}; no word is known to flip one"), style="bold"), soft_wrap=True)
         return
     console.print(Styled(visible(f"{title}; words that flip most of them"), style="bold"), soft_wrap=True)
-    has_accuracy = any(word["accuracy"] for word in own["words"])
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("word", "kappa", "", "95%", "part", *(("with it", "without it") if has_accuracy else ())):
-        is_fixed = heading not in ("word", "part")
-        table.add_column(heading, justify="right" if heading == "kappa" else "left", overflow="fold", no_wrap=is_fixed)
-    for word in own["words"]:
-        table.add_row(*_row(word))
-    console.print(table)
+    console.print(_fitting_table(console, own["words"]))
     for word in own["words"]:
         for example in word["examples"][:1]:
             console.print(_example(example, labels), soft_wrap=True)
 
 
-def _row(word: Record) -> list[Styled]:
+def _fitting_table(console: Console, words: Sequence[Record]) -> Table:
+    """As many columns as there is room for: the bar is left out first, then parts of speech, then intervals."""
+    rows = [_row(word) for word in words]
+    dropped = ["", "part", "95%"]
+    for number in range(0 if can_write("█░", console.encoding) else 1, len(dropped) + 1):
+        table = _table(rows, dropped[:number])
+        if console.measure(table, options=console.options.update(width=_WIDEST)).maximum <= console.width:
+            break
+    return table
+
+
+def _table(rows: Sequence[Mapping[str, Styled]], left_out: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    headings = [heading for heading in rows[0] if heading not in left_out]
+    longest = max(len(row["word"]) for row in rows)
+    for heading in headings:
+        least = min(longest, _LETTERS) if heading == "word" else None  # it must not give way to the numbers
+        justify: Literal["left", "right"] = "right" if heading == "kappa" else "left"
+        is_fixed = heading in ("kappa", "", "95%")
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=is_fixed, min_width=least)
+    for row in rows:
+        table.add_row(*(row[heading] for heading in headings))
+    return table
+
+
+def _row(word: Record) -> dict[str, Styled]:
+    """Cells by the headings of their columns; that of the bar is empty."""
     kappa, accuracy = word["kappa"], word["accuracy"]
-    cells = [
-        Styled(visible(word["word"]), style="bold red"),
-        Styled(estimate(kappa)),
-        _bar(kappa),
-        Styled(reach(kappa).replace("% to ", "–"), style="dim"),
-        Styled(word["part_of_speech"]),
-    ]
+    cells = {
+        "word": Styled(visible(word["word"]), style="bold red"),
+        "kappa": Styled(_short(estimate(kappa))),
+        "": _bar(kappa),
+        "95%": Styled(_short(reach(kappa)), style="dim"),
+        "part": Styled(word["part_of_speech"]),
+    }
     if accuracy is not None:
-        cells.append(Styled(change(accuracy["with_word"], accuracy["removed"])))
-        cells.append(Styled(change(accuracy["without_word"], accuracy["attacked"])))
+        cells["with it (n)"] = _change(accuracy["with_word"], accuracy["removed"])
+        cells["without it (n)"] = _change(accuracy["without_word"], accuracy["attacked"])
     return cells
+
+
+def _change(before: Record, after: Record) -> Styled:
+    """Two accuracies, and the number of texts they are taken over."""
+    said = Styled(_short(change(before, after)))
+    return said.append(f" ({count(before['n'])})", style="dim") if before["n"] else said
+
+
+def _short(ends: str) -> str:
+    return ends.replace("% to ", "–")
 
 
 def _bar(kappa: Record) -> Styled:

@@ -29,11 +29,13 @@ from lexproof.cli.word_inputs import parse, texts_of, usual_split, words_of
 from lexproof.cli.word_tables import show_words
 from lexproof.engine import Limits
 from lexproof.errors import InputError
-from lexproof.single_words.accuracy import Gold
+from lexproof.single_words.accuracy import MOST, Gold
 from lexproof.single_words.answer import FlipWords
 from lexproof.single_words.question import METHODS, Progress, Settings
+from lexproof.victims.base import Victim
 
 _SPLIT = "Part of a named set [default: train, or test if it has no such part]."
+_SLOW, _FEW = ("transformer", "endpoint"), 100  # victims that take long, and how many texts they read for an accuracy
 
 
 @click.command(context_settings={"allow_extra_args": True})
@@ -55,7 +57,9 @@ _SPLIT = "Part of a named set [default: train, or test if it has no such part]."
 @click.option("--list", "list_file", type=click.Path(dir_okay=False, path_type=Path),
               help="New file for the words of highest kappa, one a line, as sp-attack reads them.")  # fmt: skip
 @click.option("--list-size", type=click.IntRange(min=1), default=50, show_default=True, help="Words of --list.")
-@click.option("--no-accuracy", is_flag=True, help="Do not measure accuracy without the words and attacked with them.")
+@click.option("--accuracy-texts", type=click.IntRange(min=0),
+              help="Texts of either kind by which accuracy without a word, and attacked with it, is measured; 0: it is "
+              "not [default: 1000, or 100 for transformers and endpoints].")  # fmt: skip
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Run folder, with a page to look at.")
 @click.option("--resume", is_flag=True, help="Continue the run in --out; gives the same answers.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in --out.")
@@ -125,7 +129,13 @@ def _carry_out(run: WordRun, subject: WordSubject, options: dict[str, Any]) -> F
     try:
         with _bars() as progress:
             carry_on(run, progress)
-            found = finish(run, subject, top=options["top"], accuracy=not options["no_accuracy"], progress=progress)
+            found = finish(
+                run,
+                subject,
+                top=options["top"],
+                accuracy_texts=_accuracy_texts(options, subject.victim),
+                progress=progress,
+            )
     except KeyboardInterrupt:
         _interrupted(run, subject, options)
         raise
@@ -136,10 +146,15 @@ def _carry_out(run: WordRun, subject: WordSubject, options: dict[str, Any]) -> F
     return found
 
 
+def _accuracy_texts(options: dict[str, Any], victim: Victim) -> int:
+    given: int | None = options["accuracy_texts"]
+    return (_FEW if victim.kind in _SLOW else MOST) if given is None else given
+
+
 def _interrupted(run: WordRun, subject: WordSubject, options: dict[str, Any]) -> None:
     """Show what is finished, and how to go on."""
     if run.rows():
-        _print(finish(run, subject, top=options["top"], accuracy=False), run.store.folder, options["as_json"])
+        _print(finish(run, subject, top=options["top"], accuracy_texts=0), run.store.folder, options["as_json"])
     if run.store.folder is not None and not run.store.is_empty:
         screen.print(f"interrupted; continue with --resume --out {run.store.folder}", soft_wrap=True)
     run.store.abandon()

@@ -24,7 +24,7 @@ from lexproof.answers import Cost
 from lexproof.errors import InputError
 from lexproof.points import FloatArray
 from lexproof.statistics.intervals import clopper_pearson
-from lexproof.statistics.means import empirical_bernstein
+from lexproof.statistics.means import mean_interval
 
 CONFIDENCE = 0.95
 
@@ -90,14 +90,14 @@ class FlipWords:
         """Robustness against single-word perturbation."""
         cells = self.total * len(self.words)
         low, high = 1 - int(self.possible.sum()) / cells, 1 - int(self.known.sum()) / cells
-        worst, _ = empirical_bernstein(1 - self.flips[:, 1], CONFIDENCE)
-        _, best = empirical_bernstein(1 - self.flips[:, 0], CONFIDENCE)
+        worst, _ = mean_interval(1 - self.flips[:, 1], CONFIDENCE)
+        _, best = mean_interval(1 - self.flips[:, 0], CONFIDENCE)
         return Estimate(low, high, worst, best, self.total)
 
     def kappa(self, word: str | int, label: int | None = None) -> Estimate:
         """Flip capability of a word, over all of D+ or over one class."""
         at = self.number(word) if isinstance(word, str) else word
-        chosen = slice(None) if label is None else slice(label, label + 1)
+        chosen = self._classes(label)
         known, possible = int(self.known[at, chosen].sum()), int(self.possible[at, chosen].sum())
         n = sum(self.n[chosen])
         if not n:
@@ -119,9 +119,16 @@ class FlipWords:
 
     def top(self, count: int, label: int | None = None) -> list[int]:
         """Words that flip most texts (of a class), by known flips, then by possible ones, then in order."""
-        chosen = slice(None) if label is None else slice(label, label + 1)
+        chosen = self._classes(label)
         keys = (np.arange(len(self.words)), -self.possible[:, chosen].sum(1), -self.known[:, chosen].sum(1))
         return [int(word) for word in np.lexsort(keys)[:count]]
+
+    def _classes(self, label: int | None) -> slice:
+        if label is None:
+            return slice(None)
+        if label not in range(len(self.labels)):
+            raise InputError(f"expected a label from 0 to {len(self.labels) - 1}, got {label}")
+        return slice(label, label + 1)
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary; `flip_words_from_json` gives back an equal answer."""

@@ -62,8 +62,9 @@ def euba(
     """The rows of correctly classified texts, each with its index, as they are finished.
 
     `limits` are those of a text, both phases together.  `on_phase1` is given each row as phase 1 leaves it; a run that
-    is given these as `phase1` does not repeat them and ends with the same rows.  Texts that are `finished` get no row
-    again; phase 2 of the others counts what phase 1 found in them, which is done again for those not in `phase1`.
+    is given these as `phase1` does not repeat them and ends with the same flips, unless a limit stops it: the estimates
+    are not kept, and a text pays for them again.  Texts that are `finished` get no row again; phase 2 of the others
+    counts what phase 1 found in them, which is done again for those not in `phase1`.
     Of a text that is classified otherwise every word would count as a flip: leave it out.
     """
     if patience < 1:

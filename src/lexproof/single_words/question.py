@@ -229,14 +229,14 @@ def _certified(asked: Asked, key: int, row: TextFlips, settings: Settings) -> Te
     from lexproof.single_words.certified import provably_safe
 
     begun = time.perf_counter()
-    limit = settings.limits.time_limit
+    limit = inf if settings.limits.time_limit is None else settings.limits.time_limit - row.cost.seconds
     safe = provably_safe(
         asked.victim,
         asked.texts[key],
         row.label,
         asked.words,
         row.possible & ~row.known,
-        time_limit=inf if limit is None else limit,
+        time_limit=limit,
     )
     cost = replace(row.cost, seconds=row.cost.seconds + time.perf_counter() - begun)
     return replace(row, possible=row.possible & ~safe, cost=cost)
@@ -249,9 +249,9 @@ def _check_labels(victim: Victim, texts: Sequence[Input], labels: Sequence[int] 
         return
     if len(labels) != len(texts):
         raise InputError(f"expected one label a text, got {len(labels)} labels for {len(texts)} texts")
-    wrong = np.flatnonzero((np.asarray(labels) < 0) | (np.asarray(labels) >= victim.classes))
-    if len(wrong):
-        raise InputError(f"expected labels from 0 to {victim.classes - 1}, got {labels[int(wrong[0])]}")
+    wrong = [label for label in labels if not isinstance(label, int | np.integer) or not 0 <= label < victim.classes]
+    if wrong:
+        raise InputError(f"expected labels from 0 to {victim.classes - 1}, got {wrong[0]!r}")
 
 
 def _parse(given: Input) -> Text:

@@ -11,6 +11,7 @@ stands, and every word that is not known to flip the text stays possible.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import inf, log1p
@@ -68,8 +69,9 @@ class WordSweep:
             return
         pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
         try:
-            found = [(key, pool.submit(self.row, text, label, limits)) for key, text, label in texts]
-            for key, row in found:
+            found = deque((key, pool.submit(self.row, text, label, limits)) for key, text, label in texts)
+            while found:  # a row that is handed out is not kept
+                key, row = found.popleft()
                 yield key, row.result()
         finally:
             pool.shutdown(cancel_futures=True)

@@ -28,9 +28,11 @@ def check_words(words: Iterable[str]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(words))
     if not found:
         raise InputError("expected a vocabulary of at least one word, got none")
-    odd = next((word for word in found if not word or word != word.strip()), None)
+    odd = next(
+        (word for word in found if not isinstance(word, str) or len(word.split()) != 1 or word != word.strip()), None
+    )
     if odd is not None:
-        raise InputError(f"expected words without white space around them, got {odd!r}")
+        raise InputError(f"expected single words without white space, got {odd!r}")
     check_unicode(found, "a vocabulary")
     return found
 

@@ -25,7 +25,7 @@ from lexproof.goal import Goal
 from lexproof.search import Search, Seed, Spent
 from lexproof.space import Space
 from lexproof.statistics.guarantee import Drawn, Guarantee
-from lexproof.statistics.share import Seen, Tally, enumerate_stratum, sampled, share_of
+from lexproof.statistics.share import Seen, Tally, draws, enumerate_stratum, sampled, share_of
 
 Attempt = Callable[[int], Search[list[int] | None]]
 """A way to count the flips with 0, 1, … up to so many swaps exactly that may give up."""
@@ -99,7 +99,7 @@ def _draw(
     if not strata:
         return []
     counts = [min(guarantee.next_batch(one.drawn.n), most - one.drawn.n) for one in strata]
-    points = [space.sample(one.rng, count, one.k) for one, count in zip(strata, counts, strict=True)]
+    points = [draws(space, one.rng, count, one.k) for one, count in zip(strata, counts, strict=True)]
     reached = goal.strict.reached((yield np.concatenate(points)))
     unmet = []
     for one, flips in zip(strata, np.split(reached, np.cumsum(counts)[:-1]), strict=True):

@@ -20,6 +20,7 @@ from lexproof.statistics.intervals import (
     clopper_pearson,
     hoeffding,
     hoeffding_samples,
+    is_above,
 )
 from lexproof.statistics.sequence import anytime, anytime_samples
 
@@ -86,9 +87,9 @@ class Guarantee:
         """`above` if the interval of the share says PR > threshold, `below` if it says PR <= threshold, else empty."""
         if self.threshold is None:
             return ""
-        if 1 - high > self.threshold:
+        if is_above(high, self.threshold):
             return "above"
-        return "below" if 1 - low <= self.threshold else ""
+        return "" if is_above(low, self.threshold) else "below"
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import ceil, floor, log, sqrt
 
 from lexproof.errors import InputError
@@ -56,3 +57,11 @@ def check_threshold(threshold: float | None) -> None:
     """Raise InputError unless there is no threshold, or one strictly between 0 and 1."""
     if threshold is not None and not 0 < threshold < 1:
         raise InputError(f"expected a threshold in (0, 1), got {threshold}")
+
+
+def is_above(share: float, threshold: float) -> bool:
+    """Whether PR = 1 - share is above the threshold, both taken as the decimal numbers that are written.
+
+    In floating point 1 - 0.7 > 0.3: a text with PR = 0.3 would pass for one with more.
+    """
+    return 1 - Fraction(str(share)) > Fraction(str(threshold))

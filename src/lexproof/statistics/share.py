@@ -12,8 +12,9 @@ import numpy as np
 
 from lexproof.answers import Share
 from lexproof.certify.enumeration import stratum
+from lexproof.errors import InputError
 from lexproof.goal import Goal
-from lexproof.points import dense
+from lexproof.points import IntArray, dense
 from lexproof.search import Search, Spent
 from lexproof.space import Space
 from lexproof.statistics.guarantee import Drawn, Guarantee
@@ -97,7 +98,7 @@ def count_or_sample(
     try:
         while drawn.n < most and not is_met:
             count = min(guarantee.next_batch(drawn.n), most - drawn.n)
-            scores = yield space.sample(rng, count)
+            scores = yield draws(space, rng, count)
             is_met = drawn.add(int(goal.strict.reached(scores).sum()), count, guarantee)
             if drawn.n == count and not drawn.flips and attempt is not None:
                 exact = yield from attempt()
@@ -107,6 +108,14 @@ def count_or_sample(
         if not guarantee.is_anytime or not drawn.n:
             raise
     return sampled(drawn, guarantee)
+
+
+def draws(space: Space, rng: np.random.Generator, count: int, swaps: int | None = None) -> IntArray:
+    """Independent uniform draws; Spent where the space does not allow them: this text's trouble, not the run's."""
+    try:
+        return space.sample(rng, count, swaps)
+    except InputError as error:
+        raise Spent(str(error)) from error
 
 
 def sampled(drawn: Drawn, guarantee: Guarantee) -> Tally:
