@@ -19,8 +19,6 @@ from lexproof.errors import InputError
 from lexproof.questions import AttackLike, Find, Minimize, Prove
 from lexproof.safe_radius.answer import RadiusBracket
 from lexproof.safe_radius.index_sets import IndexSet, check_words, index_sets
-from lexproof.safe_radius.question import Asked
-from lexproof.safe_radius.question import radii as brackets_of
 from lexproof.safe_radius.settings import Settings, norm_of
 from lexproof.space import Space
 from lexproof.statistics.guarantee import EXACT_NODES, EXACT_POINTS, Interval
@@ -227,6 +225,9 @@ def radii(
     """
     if isinstance(texts, str):
         raise InputError(f"expected a list of texts, got one string, {texts[:40]!r}; lp.radius asks about one text")
+    from lexproof.safe_radius.question import Asked  # with all that bounds and searches in a ball need: not at import
+    from lexproof.safe_radius.question import radii as brackets_of
+
     settings = Settings(
         norm=norm_of(norm),
         uppers=_uppers(uppers),
