@@ -58,7 +58,7 @@ def dangerous_words(victim: Victim, name: str, count: int, seed: int, path: Path
         found = flip_words(victim, [data.texts[at] for at in chosen], [data.labels[at] for at in chosen])
         print(f"kappa of {len(found.words)} words, {found.total} texts, {found.method}: "
               f"{time.process_time() - begun:.0f} s", flush=True)  # fmt: skip
-        path.write_text("".join(f"{found.words[word]}\n" for word in found.top(WORDS)), encoding="utf-8")
+        path.write_text("".join(f"{found.words[word]}\n" for word in found.by_turns(WORDS)), encoding="utf-8")
     return path
 
 

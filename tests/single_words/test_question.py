@@ -131,6 +131,10 @@ def test_answers_survive_json_and_rank_words() -> None:
     assert kappas == sorted(found.kappa_lower.tolist(), reverse=True)[:5]
     with pytest.raises(InputError, match="label from 0 to 2, got 9"):
         found.top(2, label=9)
+    turns = found.by_turns(6)
+    first = [next(word for word in found.top(25, label) if found.known[word, label]) for label in (0, 1, 2)]
+    assert turns[: len(dict.fromkeys(first))] == list(dict.fromkeys(first)) and len(set(turns)) == len(turns) == 6
+    assert all(found.known[word].any() for word in found.by_turns(25))
     by_class = [int(found.known[word, 1]) for word in found.top(25, label=1)]
     assert by_class == sorted(by_class, reverse=True)
 

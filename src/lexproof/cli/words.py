@@ -56,6 +56,8 @@ _SLOW, _FEW = ("transformer", "endpoint"), 100  # victims that take long, and ho
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Words shown of each class.")
 @click.option("--list", "list_file", type=click.Path(dir_okay=False, path_type=Path),
               help="New file for the words of highest kappa, one a line, as sp-attack reads them.")  # fmt: skip
+@click.option("--list-by", type=click.Choice(["class", "all"]), default="class", show_default=True,
+              help="The highest kappa of each class by turns, or of all texts, as in the paper.")  # fmt: skip
 @click.option("--list-size", type=click.IntRange(min=1), default=50, show_default=True, help="Words of --list.")
 @click.option("--accuracy-texts", type=click.IntRange(min=0),
               help="Texts of either kind by which accuracy without a word, and attacked with it, is measured; 0: it is "
@@ -82,7 +84,7 @@ def words(ctx: click.Context, /, **options: Any) -> None:
         run = start(subject, settings, folder, resume=options["resume"], overwrite=options["overwrite"])
         found = _carry_out(run, subject, options)
         if options["list_file"] is not None:
-            _write_list(options["list_file"], found.answer, options["list_size"])
+            _write_list(options["list_file"], found.answer, options["list_size"], options["list_by"])
         _print(found, folder, options["as_json"])
 
 
@@ -182,8 +184,9 @@ def _print(found: Found, folder: Path | None, as_json: bool) -> None:
         show_words(found.summary, folder)
 
 
-def _write_list(path: Path, found: FlipWords, size: int) -> None:
-    listed = [found.words[word] for word in found.top(size) if found.known[word].any()]
+def _write_list(path: Path, found: FlipWords, size: int, by: str) -> None:
+    ranked = found.by_turns(size) if by == "class" else found.top(size)
+    listed = [found.words[word] for word in ranked if found.known[word].any()]
     if not listed:
         screen.print(f"no word is known to flip a text: {path} is not written", soft_wrap=True)
         return

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,20 @@ class FlipWords:
         chosen = self._classes(label)
         keys = (np.arange(len(self.words)), -self.possible[:, chosen].sum(1), -self.known[:, chosen].sum(1))
         return [int(word) for word in np.lexsort(keys)[:count]]
+
+    def by_turns(self, count: int) -> list[int]:
+        """Words for an attack on texts of every class: of each class in turn the one that flips most of its texts.
+
+        The words that flip most texts of all often flip those of one class only, and leave the others alone.
+        """
+        ranked = [
+            [word for word in self.top(len(self.words), label) if self.known[word, label]]
+            for label in range(len(self.labels))
+        ]
+        found: dict[int, None] = {}
+        for turn in zip_longest(*ranked):
+            found.update(dict.fromkeys(word for word in turn if word is not None))
+        return list(found)[:count]
 
     def _classes(self, label: int | None) -> slice:
         if label is None:
