@@ -86,7 +86,18 @@ def test_a_misclassified_text_is_answered_and_not_counted_among_those_that_hold(
     wide: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (wide / "texts.csv").write_text("text,label\na fun film,1\na fun film,0\n")
-    status, out, err = call(capsys, *COUNT, "--labels", "bad,good")
+    status, out, err = call(capsys, *COUNT)
     assert status == 0, err
-    assert out.count("share") >= 2
+    assert out.count("misclassified as positive as it stands; ") == 1
     assert "of 1 texts classified correctly" in out.splitlines()[-1]
+    (wide / "texts.csv").write_text("text,label\na fun film,0\na good plot,0\n")
+    status, out, err = call(capsys, *COUNT)
+    assert status == 0, err
+    assert out.count("misclassified as positive as it stands; ") == 2
+    assert out.splitlines()[-1] == "PR > 0.9: no text is classified correctly"
+
+
+def test_an_audit_says_how_many_texts_resist_random_swaps(wide: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = call(capsys, "audit", "--data", "texts.csv", "--max-swaps", "1", "--out", "run", *MODEL_OPTIONS)
+    assert status == 0, err
+    assert any(line.strip().startswith("PR above 0.9") and line.endswith(" of 3") for line in out.splitlines())

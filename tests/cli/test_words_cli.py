@@ -304,3 +304,13 @@ def test_no_correct_text_leaves_no_folder(words: Path, capsys: pytest.CaptureFix
     status, _, err = call(capsys, "words", *options)
     assert status == 2 and "got none of 1 (1 misclassified" in err
     assert not (words.parent / "run").exists()
+
+
+def test_a_list_is_of_each_class_by_turns_or_of_all(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["words", *BLACK_BOX, "--vocabulary", "words.txt", "--accuracy-texts", "0"]
+    for by in ("class", "all"):
+        status, _, err = call(capsys, *given, "--list", f"{by}.txt", "--list-by", by)
+        assert status == 0, err
+        assert (words.parent / f"{by}.txt").read_text().split() == ["dull", "poor"]
+    status, _, err = call(capsys, *given, "--list", "other.txt", "--list-by", "chance")
+    assert status == 2 and not (words.parent / "other.txt").exists()
