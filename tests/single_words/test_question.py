@@ -190,3 +190,8 @@ def test_no_correct_text_and_victims_without_gradients_are_refused() -> None:
 def test_the_public_face() -> None:
     assert lp.flip_words is flip_words
     assert lp.FlipWords is FlipWords
+
+
+def test_bounds_leave_a_victim_without_operations_alone() -> None:
+    found = flip_words(Additive(3), ["w1 w2 w3"], None, WORDS, method="exact", certify=True, time_limit=0.0)
+    assert found.possible.sum() > found.known.sum()  # the budget left words open, and nothing can close them
