@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lexproof as lp
+from lexproof.engine import Limits
 from lexproof.errors import InputError
 from lexproof.single_words.answer import FlipWords, flip_words_from_json
 from lexproof.single_words.flips import TextFlips
@@ -193,5 +194,7 @@ def test_the_public_face() -> None:
 
 
 def test_bounds_leave_a_victim_without_operations_alone() -> None:
-    found = flip_words(Additive(3), ["w1 w2 w3"], None, WORDS, method="exact", certify=True, time_limit=0.0)
-    assert found.possible.sum() > found.known.sum()  # the budget left words open, and nothing can close them
+    asked = Asked.of(Additive(3), ["w1 w2 w3"], None, WORDS)
+    settings = Settings(method="exact", certify=True, limits=Limits(max_queries=30))
+    ((_, row),) = rows_of(asked, settings)
+    assert row.possible.sum() > row.known.sum()  # the budget left words open, and nothing can close them
