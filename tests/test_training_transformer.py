@@ -25,7 +25,7 @@ from lexproof.victims.transformer import Transformer  # noqa: E402
 GOOD = ["good film", "a great and good story", "great", "good acting, great plot"]
 BAD = ["bad film", "an awful and bad story", "awful", "bad acting, awful plot"]
 TEXTS, LABELS = GOOD * 4 + BAD * 4, [1] * 16 + [0] * 16
-QUICK = Recipe(epochs=8, learning_rate=1e-2, batch_size=8, max_length=16)
+QUICK = Recipe(patience=8, epochs=8, learning_rate=1e-2, batch_size=8, max_length=16)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_random_state_alone(body
     before = torch.random.get_rng_state()
     one, two = (train_transformer(TEXTS, LABELS, body=body, recipe=Recipe(epochs=1, max_length=16)) for _ in range(2))
     assert torch.equal(torch.random.get_rng_state(), before)
-    other = train_transformer(TEXTS, LABELS, body=body, recipe=Recipe(epochs=1, max_length=16, seed=1))
+    other = train_transformer(TEXTS, LABELS, body=body, recipe=Recipe(epochs=1, max_length=16), seed=1)
     assert one.fingerprint == two.fingerprint != other.fingerprint
 
 

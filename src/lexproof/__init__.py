@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from lexproof.auditing import Audit, Settings, audit
     from lexproof.certificates import export_certificate
     from lexproof.checker import Checked, check
+    from lexproof.certify.smoothing import SmoothedCertificate, certify_smoothed
     from lexproof.constraints import Constraints
     from lexproof.data import Dataset, read
+    from lexproof.defenses import harden
     from lexproof.edits import Edited, edit
     from lexproof.explaining import Explanation, deletion_curve, explain
     from lexproof.recipes import Recipe, recipe
@@ -73,9 +75,11 @@ _LAZY = {
     "LabelOnly": "lexproof.victims.labels",
     "Recipe": "lexproof.recipes",
     "Settings": "lexproof.auditing",
+    "SmoothedCertificate": "lexproof.certify.smoothing",
     "Sklearn": "lexproof.victims.sklearn",
     "Transformer": "lexproof.victims.transformer",
     "audit": "lexproof.auditing",
+    "certify_smoothed": "lexproof.certify.smoothing",
     "check": "lexproof.checker",
     "deletion_curve": "lexproof.explaining",
     "edit": "lexproof.edits",
@@ -83,6 +87,7 @@ _LAZY = {
     "export_certificate": "lexproof.certificates",
     "flip_words": "lexproof.single_words.question",
     "flip_words_from_json": "lexproof.single_words.answer",
+    "harden": "lexproof.defenses",
     "load": "lexproof.victims.load",
     "read": "lexproof.data",
     "recheck_radius": "lexproof.safe_radius.recheck",
@@ -122,6 +127,7 @@ __all__ = [
     "Share",
     "ShareCurve",
     "Sklearn",
+    "SmoothedCertificate",
     "Space",
     "Text",
     "Transformer",
@@ -130,6 +136,7 @@ __all__ = [
     "audit",
     "candidates",
     "certified_curve",
+    "certify_smoothed",
     "check",
     "count",
     "count_curve",
@@ -141,6 +148,7 @@ __all__ = [
     "flip_words",
     "flip_words_from_json",
     "from_json",
+    "harden",
     "load",
     "minimize",
     "prove",

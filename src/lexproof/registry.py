@@ -25,6 +25,7 @@ class Entry:
     reference: str = ""
     cost: str = ""
     extra: str = ""
+    family: str = ""
 
     def load(self) -> Any:
         """The constructor, imported now; MissingExtra names the pip command if a package it needs is missing."""

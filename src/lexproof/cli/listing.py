@@ -28,7 +28,8 @@ def listing(kind: str, as_json: bool) -> None:
             emit(row)
         return
     table = Table(show_edge=False)
-    columns = ("name", "summary", "needs" if kind == "attacks" else "extra", "cost")
+    third = {"attacks": "needs", "defenses": "family"}.get(kind, "extra")
+    columns = ("name", "summary", third, "cost")
     for name in columns:
         table.add_column("what it does" if name == "summary" else name, overflow="fold", no_wrap=name == "name")
     for row in rows:

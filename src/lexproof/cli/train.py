@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from lexproof.cli.frame import stack
 from lexproof.cli.options import json_option, seed_option, warn_bad_rows
 from lexproof.cli.streams import emit, paper, screen
 from lexproof.cli.train_settings import parse_settings
@@ -39,6 +41,10 @@ class TrainingBar:
     ) -> None:
         self._bar.stop()
 
+    def say(self, line: str) -> None:
+        """A line above the bar."""
+        self._bar.console.print(line, markup=False)
+
     def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
         """One step of all."""
         self._bar.update(self._task, description=f"epoch {epoch} loss {loss:.3f}", completed=step, total=steps)
@@ -49,43 +55,47 @@ class TrainingBar:
         self._bar.console.print(f"epoch {epoch}: loss {loss:.4f}{seen}")
 
 
+train_options = stack(
+    click.option("--data", required=True, help="csv, tsv, json, jsonl or parquet file, or the name of a set."),
+    click.option("--split", default="train", show_default=True, help="Part of a named set to train on."),
+    click.option(
+        "--valid", help="File to choose the best epoch on [default: the set's dev split, or a tenth held out]."
+    ),
+    click.option("--test", help="File to report accuracy on [default: the set's test split, if any]."),
+    click.option("--text-column", default="text", show_default=True),
+    click.option("--label-column", default="label", show_default=True),
+    click.option("--premise-column", help="Column of the first text of a pair."),
+    click.option("--limit", type=click.IntRange(min=1), help="Train on the first N texts only."),
+    click.option("--vectors", type=click.Path(path_type=Path), help="Pretrained word vectors: .npz or GloVe .txt."),
+    click.option("--epochs", type=click.IntRange(min=1)),
+    click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True)),
+    click.option("--batch-size", type=click.IntRange(min=1)),
+    click.option(
+        "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the kind, e.g. filters=150."
+    ),
+    click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write."),
+    click.option("--overwrite", is_flag=True, help="Replace a model folder."),
+)
+"""What `train` and `harden` share."""
+
+
 @click.command("train")
 @click.argument("kind", type=click.Choice(KINDS))
-@click.option("--data", required=True, help="csv, tsv, json, jsonl or parquet file, or the name of a set.")
-@click.option("--split", default="train", show_default=True, help="Part of a named set to train on.")
-@click.option("--valid", help="File to choose the best epoch on [default: the set's dev split, or a tenth held out].")
-@click.option("--test", help="File to report accuracy on [default: the set's test split, if any].")
-@click.option("--text-column", default="text", show_default=True)
-@click.option("--label-column", default="label", show_default=True)
-@click.option("--premise-column", help="Column of the first text of a pair.")
-@click.option("--limit", type=click.IntRange(min=1), help="Train on the first N texts only.")
-@click.option("--vectors", type=click.Path(path_type=Path), help="Pretrained word vectors: .npz or GloVe .txt.")
-@click.option("--epochs", type=click.IntRange(min=1))
-@click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True))
-@click.option("--batch-size", type=click.IntRange(min=1))
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the kind, e.g. filters=150.")
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Model folder to write.")
-@click.option("--overwrite", is_flag=True, help="Replace a model folder.")
+@train_options
 @seed_option
 @json_option
 def train_command(**options: Any) -> None:
     """Train an mlp, cnn, lstm, bilstm or transformer classifier."""
-    out: Path = options["out"]
-    if check_target(out).exists() and any(out.iterdir()) and not options["overwrite"]:
-        raise InputError(f"expected --out to be a new folder, got {out}; remove it or replace a model with --overwrite")
-    chosen = {name: options[name] for name in ("epochs", "learning_rate", "batch_size") if options[name] is not None}
-    chosen |= parse_settings(options["kind"], options["settings"])
-    data = _read(options["data"], options, options["split"], options["limit"])
-    warn_bad_rows(data)
-    valid = _other(options, "valid", "dev", data)
-    test = _other(options, "test", "test", data)
+    out = free_target(options)
+    chosen = chosen_options(options["kind"], options)
+    data, valid, test = data_parts(options)
     begun = time.perf_counter()
     with TrainingBar() as bar:
         victim = train(
             options["kind"],
             data.texts,
-            _labels(data),
-            valid=None if valid is None else (valid.texts, _labels(valid)),
+            labels_of(data),
+            valid=None if valid is None else (valid.texts, labels_of(valid)),
             label_names=data.label_names,
             vectors=options["vectors"],
             seed=options["seed"],
@@ -94,7 +104,30 @@ def train_command(**options: Any) -> None:
         )
     seconds = time.perf_counter() - begun
     save(victim, out)
-    _report(victim, out, seconds, options["as_json"], valid=valid, test=test)
+    report(victim, out, seconds, options["as_json"], valid=valid, test=test)
+
+
+def free_target(options: dict[str, Any]) -> Path:
+    """The folder to write; InputError if a model is there that is not to be replaced."""
+    out: Path = options["out"]
+    if check_target(out).exists() and any(out.iterdir()) and not options["overwrite"]:
+        raise InputError(f"expected --out to be a new folder, got {out}; remove it or replace a model with --overwrite")
+    return out
+
+
+def chosen_options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The training options that were given, by the names that `train` knows them by."""
+    chosen = {name: options[name] for name in ("epochs", "learning_rate", "batch_size") if options[name] is not None}
+    return chosen | parse_settings(kind, options["settings"])
+
+
+def data_parts(
+    options: dict[str, Any], labels: Sequence[str] | None = None
+) -> tuple[Dataset, Dataset | None, Dataset | None]:
+    """The texts to train on, to choose the best epoch on, and to report accuracy on."""
+    data = _read(options["data"], options, options["split"], options["limit"], labels)
+    warn_bad_rows(data)
+    return data, _other(options, "valid", "dev", data), _other(options, "test", "test", data)
 
 
 def save(victim: Victim, folder: Path) -> None:
@@ -129,14 +162,15 @@ def _splits(name: str) -> set[str]:
     return set() if folder is None else {path.name.split(".")[0] for path in folder.parent.glob("*.jsonl.xz")}
 
 
-def _labels(data: Dataset) -> tuple[int, ...]:
+def labels_of(data: Dataset) -> tuple[int, ...]:
+    """The labels of a set, or InputError if it has none."""
     if data.labels is None:
         raise InputError(f"expected labels in {data.name}, found none; name their column with --label-column")
     return data.labels
 
 
 def _accuracy(victim: Victim, data: Dataset) -> float:
-    labels = _labels(data)
+    labels = labels_of(data)
     right = 0
     for start in range(0, len(data.texts), 512):
         block = slice(start, start + 512)
@@ -146,7 +180,8 @@ def _accuracy(victim: Victim, data: Dataset) -> float:
     return right / len(labels)
 
 
-def _report(victim: Victim, out: Path, seconds: float, as_json: bool, **parts: Dataset | None) -> None:
+def report(victim: Victim, out: Path, seconds: float, as_json: bool, **parts: Dataset | None) -> None:
+    """Say what was trained, how long it took, and how accurate it is on each part."""
     record: dict[str, Any] = {"model": str(out), "kind": victim.kind, "seconds": round(seconds, 1)}
     for name, part in parts.items():
         if part is not None:

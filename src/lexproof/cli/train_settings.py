@@ -33,7 +33,7 @@ def _types(kind: str) -> Mapping[str, Any]:
     if kind == "transformer":
         from lexproof.training.transformer import Recipe
 
-        return {"body": str} | {name: type_ for name, type_ in get_type_hints(Recipe).items() if name != "seed"}
+        return {"body": str} | get_type_hints(Recipe)
     from lexproof.training.words import WordRecipe
 
     return get_type_hints(registry.get("victims", kind).settings_type) | get_type_hints(WordRecipe)

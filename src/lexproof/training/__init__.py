@@ -4,7 +4,7 @@
     victim.save("models/reviews")
 
 The same seed, data and machine give the same weights.  The epoch that is best on the validation texts is kept.
-Training writes nothing: an interrupted run leaves no half model behind.
+Training writes nothing but its checkpoint, if one is asked for: an interrupted run leaves no half model behind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ from lexproof.text import Input
 from lexproof.victims.folder import WORD_KINDS
 
 if TYPE_CHECKING:
+    from lexproof.candidates import Source
+    from lexproof.training.defense import Defense
     from lexproof.training.loop import Progress
+    from lexproof.training.plan import Plan
+    from lexproof.victims.base import Victim
     from lexproof.victims.transformer import Transformer
     from lexproof.victims.words import WordVictim
 
@@ -43,50 +47,83 @@ def train(
     vectors: Vectors | Path | str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
+    start: Victim | None = None,
+    checkpoint: Path | str | None = None,
+    defense: Defense | None = None,
+    synonyms: Source | None = None,
     **options: Any,
 ) -> WordVictim | Transformer:
     """A victim of this kind, trained on texts (or pairs) and labels 0, 1, …
 
     Without `valid`, a tenth of the texts is held out, by the seed.  `vectors` are pretrained word vectors for word
-    models (pairs of words and rows, or what `read_vectors` reads).  `options` set fields of the kind's settings (such
-    as `filters`) or of its recipe (such as `epochs` or `learning_rate`); each kind has its own defaults.
+    models (pairs of words and rows, or what `read_vectors` reads).  `start` is a victim of this kind to go on from.
+    With `checkpoint`, a file, an interrupted training resumes when it is asked for again, to the same weights.
+    `defense` and `synonyms` are what `lexproof.harden` sets.  `options` set fields of the kind's settings (such as
+    `filters`) or of its recipe (such as `epochs` or `learning_rate`); each kind has its own defaults.
     """
     if kind not in KINDS:
         raise UnknownName("kind of model", kind, KINDS)
     classes = check_labelled(texts, labels, valid, label_names)
     names = tuple(map(str, range(classes))) if label_names is None else tuple(label_names)
+    require("torch", "transformers" if kind == "transformer" else "torch", f"training a {kind} model")
+    _check_start(kind, start, names, vectors)
+    from lexproof.training.defense import Defense
+    from lexproof.training.plan import Plan
+
+    plan = Plan(
+        defense=defense or Defense(),
+        synonyms=synonyms,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        start=start,
+        seed=seed,
+        progress=progress,
+    )
+    known_options(options, option_names(kind, started=start is not None))
+    plan.defense.check(kind, options)
     if valid is None:
         (texts, labels), valid = hold_out(texts, labels, seed)
     if kind == "transformer":
-        if vectors is not None:
-            raise InputError("expected no word vectors for a transformer, got some; leave out `vectors`")
-        return _train_transformer(texts, labels, valid, names, seed, progress, options)
-    require("torch", "torch", "training a word model")
+        return _train_transformer((texts, labels), valid, names, plan, options)
     from lexproof.training.words import train_words
 
-    return train_words(
-        kind, texts, labels, valid=valid, labels=names, vectors=vectors, seed=seed, progress=progress, options=options
-    )
+    return train_words(kind, (texts, labels), valid=valid, labels=names, vectors=vectors, plan=plan, options=options)
 
 
 def _train_transformer(
-    texts: Sequence[Input],
-    gold: Sequence[int],
-    valid: Labelled,
-    names: Sequence[str],
-    seed: int,
-    progress: Progress | None,
-    options: dict[str, Any],
+    train: Labelled, valid: Labelled, names: Sequence[str], plan: Plan, options: dict[str, Any]
 ) -> Transformer:
-    require("torch", "transformers", "training a transformer")
     from lexproof.training.transformer import Recipe, train_transformer
 
-    known_options(options, {"body", *(field.name for field in fields(Recipe))} - {"seed"})
+    options = {**plan.defense.defaults("transformer"), **options}
     body = options.pop("body", None)
     if body is not None and not isinstance(body, str | Path):
         raise InputError(f"expected body to be a folder or a name, got {body!r}")
-    recipe = Recipe(**options, seed=seed)
-    return train_transformer(texts, gold, body=body, label_names=names, valid=valid, recipe=recipe, progress=progress)
+    return train_transformer(*train, body=body, label_names=names, valid=valid, recipe=Recipe(**options), plan=plan)
+
+
+def _check_start(kind: str, start: Victim | None, names: Sequence[str], vectors: object) -> None:
+    if kind == "transformer" and vectors is not None:
+        raise InputError("expected no word vectors for a transformer, got some; leave out `vectors`")
+    if start is None:
+        return
+    if start.kind != kind:
+        raise InputError(f"expected a {kind} model to go on from, got {start.kind!r}")
+    if vectors is not None:
+        raise InputError("expected no word vectors with a model to go on from, got some; leave out `vectors`")
+    if len(start.labels) != len(names):
+        raise InputError(f"expected {len(start.labels)} classes, those of the model to go on from, got {len(names)}")
+
+
+def option_names(kind: str, *, started: bool = False) -> set[str]:
+    """The options that a training of this kind takes; fewer if it goes on from a model, which has its shape."""
+    if kind != "transformer":
+        from lexproof.training.words import word_options
+
+        return word_options(kind, started=started)
+    from lexproof.training.transformer import Recipe
+
+    names = {field.name for field in fields(Recipe)}
+    return names - {"layers", "max_length"} if started else names | {"body"}
 
 
 def known_options(options: Mapping[str, Any], known: Collection[str]) -> None:
@@ -105,6 +142,11 @@ def check_labelled(
             raise InputError(f"expected as many {name} labels as texts, got {len(gold)} for {len(inputs)}")
         if not len(inputs):
             raise InputError(f"expected {name} texts, got none")
+        blank = [number for number, given in enumerate(inputs) if not "".join(given).strip()]
+        if blank:
+            raise InputError(
+                f"expected {name} texts with content, got an empty one, number {blank[0]} of {len(inputs)}"
+            )
     if len(set(labels)) < 2:
         raise InputError(f"expected at least 2 classes to train on, got only label {labels[0]}")
     if isinstance(names, str):

@@ -1,14 +1,19 @@
-"""The training loop: any torch module, any batches.
+"""The training loop: any torch module, any batches, any defense.
 
-Adam, gradients clipped, the best epoch on validation kept, early stop when it has not been beaten for a while.
-A task brings the batches, their loss, and the validation accuracy; the loop knows neither texts nor victims.
+The gradients that a task leaves are clipped and stepped along; the best epoch on validation is kept; training stops
+early when it has not been beaten for a while.  A task brings the batches, their gradients and the validation accuracy;
+the loop knows neither texts nor victims.
+
+Guarantee: a training that was interrupted and resumes from its checkpoint ends with the weights that it would have had
+without the interruption (same machine, same number of threads).
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from numbers import Real
 from typing import Any, Protocol
 
@@ -17,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from lexproof.errors import InputError, ModelError
+from lexproof.training.checkpoint import Checkpoint, Saved, named, optimizer_state
 from lexproof.victims.word_rows import Index
 
 _BUCKET = 50  # batches whose rows are sorted by length together: little padding, and still a random order
@@ -36,17 +42,42 @@ class Task(Protocol):
     """What is learned."""
 
     @property
+    def module(self) -> nn.Module:
+        """The network whose best weights are kept."""
+
+    @property
     def steps(self) -> int:
         """Batches an epoch."""
 
+    def start(self) -> None:
+        """Training is about to start or to resume, torch's generator seeded."""
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """An optimizer of everything that is trained."""
+
+    def begin(self, epoch: int) -> None:
+        """An epoch is about to start, the module in evaluation mode."""
+
     def batches(self, rng: np.random.Generator) -> Iterator[Any]:
-        """One epoch of batches."""
+        """One epoch of batches; whatever is random about them comes from the generator."""
 
-    def loss(self, batch: Any) -> Tensor:
-        """Mean loss of a batch, the module in training mode."""
+    def backward(self, batch: Any) -> float:
+        """Add a batch's gradients to the parameters, the module in training mode; returns the loss."""
 
-    def accuracy(self) -> float:
-        """Share of validation texts that are classified correctly, the module in evaluation mode."""
+    def accuracy(self) -> float | None:
+        """Share of validation texts that are classified correctly, the module in evaluation mode; None without any."""
+
+    def merit(self, epoch: int, accuracy: float | None) -> float | None:
+        """How good an epoch is, the larger the better; None if it may not be kept."""
+
+    def measures(self) -> dict[str, float]:
+        """Further figures of the epoch that has ended."""
+
+    def state(self) -> Saved:
+        """What it remembers from step to step."""
+
+    def restore(self, saved: Saved) -> None:
+        """Take back a state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,79 +99,182 @@ class Recipe:
         if not self.weight_decay >= 0:
             raise InputError(f"expected weight_decay >= 0, got {self.weight_decay!r}")
 
+    def pace(self, step: int, steps: int) -> float:
+        """The share of the learning rate at step 0, 1, … of so many."""
+        return 1.0
+
 
 def check_numbers(recipe: Any) -> None:
     """InputError if a field of a dataclass that is declared as int or float holds anything else."""
-    for field in fields(recipe):
-        value = getattr(recipe, field.name)
-        if field.type == "int" and type(value) is not int:
-            raise InputError(f"expected {field.name} to be a whole number, got {value!r}")
-        if field.type == "float" and (not isinstance(value, Real) or isinstance(value, bool) or math.isinf(value)):
-            raise InputError(f"expected {field.name} to be a number, got {value!r}")
+    for field_ in fields(recipe):
+        value = getattr(recipe, field_.name)
+        if field_.type == "int" and type(value) is not int:
+            raise InputError(f"expected {field_.name} to be a whole number, got {value!r}")
+        if field_.type == "float" and (not isinstance(value, Real) or isinstance(value, bool) or math.isinf(value)):
+            raise InputError(f"expected {field_.name} to be a number, got {value!r}")
 
 
 def fit(
-    net: nn.Module,
     task: Task,
     recipe: Recipe,
     *,
     seed: int,
     progress: Progress | None = None,
     frozen: nn.Module | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> dict[str, Any]:
-    """Train a module in place and leave it in evaluation mode with its best weights; returns what to record.
+    """Train a task's module in place and leave it in evaluation mode with its best weights; returns what to record.
 
-    `frozen` is a part of it that keeps the weights it has.
+    `frozen` is a part of it that keeps the weights it has.  With a `checkpoint`, training resumes from it if it holds
+    anything, and writes to it from time to time.
     """
+    module = task.module
     with torch.random.fork_rng(devices=[]):  # dropout draws from the global generator, which is then put back
         torch.manual_seed(seed)
-        net.requires_grad_(True)
+        module.requires_grad_(True)
         if frozen is not None:
             frozen.requires_grad_(False)
         try:
-            return _fit(net, task, recipe, np.random.default_rng(seed), progress)
+            return _Fit(task, recipe, seed, progress, checkpoint).run()
         finally:
-            net.eval().requires_grad_(False)
+            module.eval().requires_grad_(False)
 
 
-def _fit(
-    net: nn.Module, task: Task, recipe: Recipe, rng: np.random.Generator, progress: Progress | None
-) -> dict[str, Any]:
-    trained = [weight for weight in net.parameters() if weight.requires_grad]
-    optimizer = torch.optim.Adam(trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
-    history: list[dict[str, float]] = []
-    best, best_weights = 0, net.state_dict()
-    for epoch in range(1, recipe.epochs + 1):
-        losses = []
-        net.train()
-        for batch in task.batches(rng):
-            losses.append(_update(net, task, batch, optimizer, recipe.largest_norm))
-            if progress:
-                done = (epoch - 1) * task.steps + len(losses)
-                progress.step(epoch, done, recipe.epochs * task.steps, losses[-1])
-        net.eval()
-        loss, accuracy = float(np.mean(losses)), task.accuracy()
-        history.append({"loss": round(loss, 6), "accuracy": round(accuracy, 6)})
-        if progress:
-            progress.epoch(epoch, loss, accuracy)
-        if not best or accuracy > history[best - 1]["accuracy"]:
-            best, best_weights = epoch, {name: tensor.clone() for name, tensor in net.state_dict().items()}
-        elif epoch - best >= recipe.patience:
-            break
-    net.load_state_dict(best_weights)
-    return {**asdict(recipe), "best_epoch": best, "history": history}
+@dataclass(slots=True)
+class _Course:
+    """How far a training has come."""
+
+    epoch: int = 1
+    step: int = 0  # batches of this epoch that are done
+    losses: list[float] = field(default_factory=list)  # of this epoch
+    history: list[dict[str, Any]] = field(default_factory=list)
+    best: int = 0
+    merit: float = -math.inf
+    seconds: float = 0.0
 
 
-def _update(net: nn.Module, task: Task, batch: Any, optimizer: torch.optim.Optimizer, largest_norm: float) -> float:
-    loss = task.loss(batch)
-    value = float(loss.detach())
-    if not math.isfinite(value):
-        raise ModelError(f"training diverged: expected a finite loss, got {value}; lower learning_rate")
-    optimizer.zero_grad(set_to_none=True)
-    torch.autograd.backward(loss)
-    nn.utils.clip_grad_norm_(net.parameters(), largest_norm)
-    optimizer.step()
-    return value
+class _Fit:
+    """One training, fresh or resumed."""
+
+    def __init__(
+        self, task: Task, recipe: Recipe, seed: int, progress: Progress | None, checkpoint: Checkpoint | None
+    ) -> None:
+        self._task, self._recipe, self._progress, self._checkpoint = task, recipe, progress, checkpoint
+        self._rng = np.random.default_rng(seed)
+        task.start()
+        self._optimizer = task.optimizer()
+        self._trained = [weight for group in self._optimizer.param_groups for weight in group["params"]]
+        self._course, self._best = _Course(), {}  # type: tuple[_Course, dict[str, Tensor]]
+        self._before = self._rng.bit_generator.state  # of the generator when the epoch began
+        self._clock = time.perf_counter()
+        self._torch: Tensor | None = None  # state of torch's generator to go on from
+        saved = checkpoint.read() if checkpoint is not None else None
+        if saved is not None:
+            self._restore(saved)
+
+    def run(self) -> dict[str, Any]:
+        """All epochs, or until patience is at an end."""
+        course, recipe = self._course, self._recipe
+        while course.epoch <= recipe.epochs and not self._is_stale():
+            self._pass()
+            self._validate()
+            course.epoch, course.step, course.losses = course.epoch + 1, 0, []
+            self._before = self._rng.bit_generator.state
+            self._save(due=True)
+        if not course.best:  # no epoch could be kept by merit: the last one is
+            course.best, self._best = len(course.history), _copied(self._task.module)
+        self._task.module.load_state_dict(self._best)
+        seconds = round(course.seconds + time.perf_counter() - self._clock, 1)
+        return {**asdict(recipe), "best_epoch": course.best, "seconds": seconds, "history": course.history}
+
+    def _is_stale(self) -> bool:
+        return bool(self._course.best) and self._course.epoch - 1 - self._course.best >= self._recipe.patience
+
+    def _pass(self) -> None:
+        """One pass over the training texts, from where it stands."""
+        task, course = self._task, self._course
+        task.module.eval()
+        if not course.step:
+            task.begin(course.epoch)
+        task.module.train()
+        self._rng.bit_generator.state = self._before
+        for number, batch in enumerate(task.batches(self._rng)):
+            if number < course.step:  # done before an interruption; drawn again so that the generator moves on
+                continue
+            if self._torch is not None:
+                torch.set_rng_state(self._torch)
+                self._torch = None
+            course.losses.append(self._update(batch))
+            course.step += 1
+            if self._progress:
+                done = (course.epoch - 1) * task.steps + course.step
+                self._progress.step(course.epoch, done, self._recipe.epochs * task.steps, course.losses[-1])
+            self._save(due=False)
+
+    def _update(self, batch: Any) -> float:
+        course, steps = self._course, self._task.steps
+        pace = self._recipe.pace((course.epoch - 1) * steps + course.step, self._recipe.epochs * steps)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._recipe.learning_rate * pace
+        self._optimizer.zero_grad(set_to_none=True)
+        loss = self._task.backward(batch)
+        if not math.isfinite(loss):
+            raise ModelError(f"training diverged: expected a finite loss, got {loss}; lower learning_rate")
+        nn.utils.clip_grad_norm_(self._trained, self._recipe.largest_norm)
+        self._optimizer.step()
+        return loss
+
+    def _validate(self) -> None:
+        """Record an epoch, and keep its weights if it is the best so far."""
+        task, course = self._task, self._course
+        task.module.eval()
+        loss, accuracy = float(np.mean(course.losses)), task.accuracy()
+        row = {"loss": round(loss, 6), "accuracy": None if accuracy is None else round(accuracy, 6)}
+        merit = task.merit(course.epoch, accuracy)
+        course.history.append(row | {name: round(value, 6) for name, value in task.measures().items()})
+        if self._progress:
+            self._progress.epoch(course.epoch, loss, accuracy)
+        if merit is not None and merit > course.merit:
+            course.best, course.merit, self._best = course.epoch, merit, _copied(task.module)
+
+    # ------------------------------------------------------------------ interruption
+
+    def _save(self, *, due: bool) -> None:
+        checkpoint, course = self._checkpoint, self._course
+        if checkpoint is None or not (due or checkpoint.is_due()):
+            return
+        now = time.perf_counter()
+        course.seconds, self._clock = course.seconds + now - self._clock, now
+        own = self._task.state()
+        tensors = {
+            **named("weights", self._task.module.state_dict()),
+            **named("best", self._best),
+            **named("optimizer", optimizer_state(self._optimizer)),
+            **named("task", own.tensors),
+            "torch": torch.get_rng_state(),
+        }
+        checkpoint.write(Saved(tensors, {"course": asdict(course), "rng": self._before, "task": own.rest}))
+
+    def _restore(self, saved: Saved) -> None:
+        self._course = _Course(**saved.rest["course"])
+        self._before = saved.rest["rng"]
+        self._task.module.load_state_dict(saved.part("weights"))
+        self._best = saved.part("best")
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in saved.part("optimizer").items():
+            number, _, key = name.partition(".")
+            state.setdefault(int(number), {})[key] = tensor
+        groups = self._optimizer.state_dict()["param_groups"]
+        self._optimizer.load_state_dict({"state": state, "param_groups": groups})
+        self._task.restore(Saved(saved.part("task"), saved.rest["task"]))
+        self._torch = saved.tensors["torch"]
+        if not self._course.step:
+            torch.set_rng_state(self._torch)
+            self._torch = None
+
+
+def _copied(module: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in module.state_dict().items()}
 
 
 def bucketed(lengths: Index | Sequence[int], size: int, rng: np.random.Generator) -> Iterator[Index]:

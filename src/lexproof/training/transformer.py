@@ -6,18 +6,19 @@ row.  The same seed on the same machine gives the same weights; the caller's ran
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from lexproof.errors import InputError, require
 from lexproof.text import Input
 from lexproof.training import Labelled, check_labelled
-from lexproof.training.loop import Progress, bucketed, check_numbers
+from lexproof.training.loop import Progress
+from lexproof.training.loop import Recipe as LoopRecipe
+from lexproof.training.plan import Plan
+from lexproof.training.transformer_learner import TransformerLearner
 from lexproof.victims.transformer import Transformer
 from lexproof.victims.transformer_folder import is_offline, reading
 
@@ -26,12 +27,9 @@ if TYPE_CHECKING:
 else:
     torch = require("torch", "transformers", "fine-tuning")
 
-_LARGEST_NORM = 1.0  # of a step's gradient
-_NO_DECAY = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class Recipe(LoopRecipe):
     """How to fine-tune.  `layers`: only the first so many of the body, which makes bounds of it tighter; 0 for all."""
 
     epochs: int = 3
@@ -40,19 +38,22 @@ class Recipe:
     max_length: int = 128
     warmup: float = 0.1
     weight_decay: float = 0.01
+    largest_norm: float = 1.0
     layers: int = 0
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        check_numbers(self)
-        for name in ("epochs", "batch_size", "max_length", "learning_rate"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"expected {name} > 0, got {getattr(self, name)}")
-        for name in ("weight_decay", "layers"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"expected {name} >= 0, got {getattr(self, name)!r}")
+        LoopRecipe.__post_init__(self)
+        if not self.max_length > 0:
+            raise InputError(f"expected max_length > 0, got {self.max_length}")
+        if not self.layers >= 0:
+            raise InputError(f"expected layers >= 0, got {self.layers!r}")
         if not 0 <= self.warmup <= 1:
             raise InputError(f"expected warmup in [0, 1], got {self.warmup!r}")
+
+    def pace(self, step: int, steps: int) -> float:
+        """Up over the warm-up, then down to 0, both in a straight line."""
+        warm = max(1, round(self.warmup * steps))
+        return min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
 
 
 def default_body() -> Path:
@@ -69,18 +70,37 @@ def train_transformer(
     label_names: Sequence[str] | None = None,
     valid: Labelled | None = None,
     recipe: Recipe | None = None,
+    seed: int = 0,
     progress: Progress | None = None,
+    plan: Plan | None = None,
 ) -> Transformer:
-    """Fine-tune a body (by default MiniLM) into a classifier; with `valid` the epoch that is best on it is kept."""
+    """Fine-tune a body (by default MiniLM) into a classifier; with `valid` the epoch that is best on it is kept.
+
+    A `plan` brings its own seed and progress.
+    """
     recipe = recipe or Recipe()
+    plan = plan or Plan(seed=seed, progress=progress)
     classes = check_labelled(texts, labels, valid, label_names)
     names = tuple(label_names or map(str, range(classes)))
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(recipe.seed)
-        model, tokenizer = _read_body(body or default_body(), classes, recipe.layers)
-        victim = Transformer.of(model, tokenizer, names, max_length=recipe.max_length, name="transformer")
-        victim.training = _run(victim, texts, labels, valid, recipe, progress)
+        torch.manual_seed(plan.seed)
+        victim = _start(body, names, recipe) if plan.start is None else _copied(plan.start, names)
+    record = plan.run(TransformerLearner(victim), recipe, (texts, labels), valid)
+    victim.training = record
     return victim
+
+
+def _start(body: str | Path | None, names: Sequence[str], recipe: Recipe) -> Transformer:
+    model, tokenizer = _read_body(body or default_body(), len(names), recipe.layers)
+    return Transformer.of(model, tokenizer, names, max_length=recipe.max_length, name="transformer")
+
+
+def _copied(old: Any, names: Sequence[str]) -> Transformer:
+    """A copy of the model to go on from: that one stays as it is."""
+    assert isinstance(old, Transformer)
+    return Transformer.of(
+        deepcopy(old.model), old.encoder.tokenizer, names, max_length=old.encoder.max_length, name="transformer"
+    )
 
 
 def _read_body(body: str | Path, classes: int, layers: int) -> tuple[Any, Any]:
@@ -97,97 +117,3 @@ def _read_body(body: str | Path, classes: int, layers: int) -> tuple[Any, Any]:
             body, config=config, use_safetensors=True, ignore_mismatched_sizes=True, local_files_only=local
         )
     return model, tokenizer
-
-
-def _run(
-    victim: Transformer,
-    texts: Sequence[Input],
-    labels: Sequence[int],
-    valid: Labelled | None,
-    recipe: Recipe,
-    progress: Progress | None,
-) -> dict[str, Any]:
-    """Train the victim's model in place; returns what to record."""
-    started = time.perf_counter()
-    loop = _Loop(victim, texts, labels, recipe, progress)
-    history: list[dict[str, Any]] = []
-    best_epoch, best = recipe.epochs, None
-    for epoch in range(1, recipe.epochs + 1):
-        loss = loop.epoch(epoch)
-        accuracy = None if valid is None else float((victim.predict(valid[0]) == np.asarray(valid[1])).mean())
-        history.append({"epoch": epoch, "loss": loss, "accuracy": accuracy})
-        if progress:
-            progress.epoch(epoch, loss, accuracy)
-        if accuracy is not None and (best is None or accuracy > history[best_epoch - 1]["accuracy"]):
-            best_epoch, best = epoch, {key: value.clone() for key, value in victim.model.state_dict().items()}
-    if best is not None:
-        victim.model.load_state_dict(best)
-    victim.model.requires_grad_(False)
-    seconds = round(time.perf_counter() - started, 1)
-    return {
-        **asdict(recipe),
-        "texts": len(texts),
-        "history": history,
-        "best_epoch": best_epoch,
-        "seconds": seconds,
-    }
-
-
-class _Loop:
-    """Passes over the training texts, with the optimizer's state between them."""
-
-    def __init__(
-        self,
-        victim: Transformer,
-        texts: Sequence[Input],
-        labels: Sequence[int],
-        recipe: Recipe,
-        progress: Progress | None,
-    ) -> None:
-        self._victim = victim
-        self._rows = victim.encoder.encode(texts)
-        self._gold = torch.tensor(np.asarray(labels))
-        self._steps = -(-len(texts) // recipe.batch_size) * recipe.epochs
-        self._optimizer, self._schedule = _optimizer(victim.model, recipe, self._steps)
-        self._rng = np.random.default_rng(recipe.seed)
-        self._batch_size = recipe.batch_size
-        self._progress = progress
-        self._step = 0
-
-    def epoch(self, epoch: int) -> float:
-        """One pass; returns the mean loss and leaves the model in evaluation mode."""
-        self._victim.model.train()
-        losses = []
-        for batch in bucketed([len(row.ids) for row in self._rows], self._batch_size, self._rng):
-            losses.append(self._update(batch.tolist()))
-            self._step += 1
-            if self._progress:
-                self._progress.step(epoch, self._step, self._steps, losses[-1])
-        self._victim.model.eval()
-        return float(np.mean(losses))
-
-    def _update(self, batch: list[int]) -> float:
-        model = self._victim.model
-        logits = self._victim.run([self._rows[b] for b in batch])
-        loss = torch.nn.functional.cross_entropy(logits, self._gold[batch])
-        self._optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(model.parameters(), _LARGEST_NORM)
-        self._optimizer.step()
-        self._schedule.step()
-        return loss.item()
-
-
-def _optimizer(model: Any, recipe: Recipe, steps: int) -> tuple[torch.optim.AdamW, torch.optim.lr_scheduler.LambdaLR]:
-    model.requires_grad_(True)
-    named = list(model.named_parameters())
-    groups = [
-        {"params": [p for n, p in named if not n.endswith(_NO_DECAY)], "weight_decay": recipe.weight_decay},
-        {"params": [p for n, p in named if n.endswith(_NO_DECAY)], "weight_decay": 0.0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
-    warm = max(1, round(recipe.warmup * steps))
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
-    )
-    return optimizer, schedule

@@ -1,25 +1,25 @@
-"""Training of word models: vocabulary, vectors, defaults of each kind, and batches for the loop."""
+"""Training of word models: vocabulary, vectors, and the defaults of each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from lexproof import registry
 from lexproof.data.vectors import Matrix, read_vectors
 from lexproof.errors import InputError
 from lexproof.text import Input
-from lexproof.training import Labelled, Vectors, known_options
-from lexproof.training.loop import Progress, Recipe, bucketed, fit
+from lexproof.training import Labelled, Vectors
+from lexproof.training.loop import Recipe
+from lexproof.training.plan import Plan
 from lexproof.training.vectors import vectors_for
-from lexproof.victims.vocabulary import PAD, UNKNOWN, Vocabulary
-from lexproof.victims.word_rows import Index, Rows
+from lexproof.training.word_learner import WordLearner
+from lexproof.victims.vocabulary import Vocabulary
 from lexproof.victims.words import WordVictim
 
 
@@ -59,40 +59,69 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 
 def train_words(
     kind: str,
-    texts: Sequence[Input],
-    gold: Sequence[int],
+    train: Labelled,
     *,
     valid: Labelled,
     labels: Sequence[str],
     vectors: Vectors | Path | str | None,
-    seed: int,
-    progress: Progress | None,
+    plan: Plan,
     options: Mapping[str, Any],
 ) -> WordVictim:
     """A trained word model."""
-    victim_type: type[WordVictim] = registry.get("victims", kind)
-    settings_names = {field.name for field in fields(victim_type.settings_type)}
-    recipe_names = {field.name for field in fields(WordRecipe)}
-    known_options(options, settings_names | recipe_names)
-    chosen = {**DEFAULTS[kind], **options}
-    recipe = WordRecipe(**{name: value for name, value in chosen.items() if name in recipe_names})
+    chosen = {**DEFAULTS[kind], **plan.defense.defaults(kind), **options}
+    recipe = WordRecipe(**{name: value for name, value in chosen.items() if name in _RECIPE})
     given = None if vectors is None else _given(vectors)
+    start = _start(kind, train[0], labels, given, chosen, recipe, plan) if plan.start is None else _copied(plan, labels)
+    learner = WordLearner(start, recipe.unknown_rate)
+    frozen = start.net.embedding if recipe.freeze_vectors else None
+    record = plan.run(learner, recipe, train, valid, frozen) | {"pretrained": given is not None}
+    return type(start)(
+        start.vocabulary, labels, settings=start.settings, weights=start.net.state_dict(), training=record
+    )
+
+
+_RECIPE = {field.name for field in fields(WordRecipe)}
+
+
+def _start(
+    kind: str,
+    texts: Sequence[Input],
+    labels: Sequence[str],
+    given: tuple[Sequence[str], Matrix] | None,
+    chosen: dict[str, Any],
+    recipe: WordRecipe,
+    plan: Plan,
+) -> WordVictim:
+    """The untrained model."""
+    victim_type: type[WordVictim] = registry.get("victims", kind)
     if given is not None:
-        chosen["dim"] = _width(given[1], options.get("dim"))
-    settings = victim_type.settings_type(**{name: v for name, v in chosen.items() if name in settings_names})
+        chosen["dim"] = _width(given[1], chosen.get("dim"))
+    names = {field.name for field in fields(victim_type.settings_type)}
+    settings = victim_type.settings_type(**{name: value for name, value in chosen.items() if name in names})
     vocabulary = Vocabulary.of(texts, recipe.vocabulary_size, () if given is None else given[0])
-    start = victim_type(vocabulary, labels, settings=settings, seed=seed)
+    start = victim_type(vocabulary, labels, settings=settings, seed=plan.seed)
     with torch.no_grad():
         if given is None:
             start.net.embedding.weight.mul_(_SMALL)
         else:
-            matrix = vectors_for(vocabulary, *given, np.random.default_rng(seed))
+            matrix = vectors_for(vocabulary, *given, np.random.default_rng(plan.seed))
             start.net.embedding.weight.copy_(torch.from_numpy(matrix))
-    task = _Classify(start, texts, gold, valid, recipe)
-    frozen = start.net.embedding if recipe.freeze_vectors else None
-    record = fit(start.net, task, recipe, seed=seed, progress=progress, frozen=frozen)
-    record |= {"seed": seed, "texts": len(texts), "pretrained": given is not None}
-    return victim_type(vocabulary, labels, settings=settings, weights=start.net.state_dict(), training=record)
+    return start
+
+
+def _copied(plan: Plan, labels: Sequence[str]) -> WordVictim:
+    """A copy of the model to go on from: that one stays as it is."""
+    old = plan.start
+    assert isinstance(old, WordVictim)
+    weights = {name: tensor.clone() for name, tensor in old.net.state_dict().items()}
+    return type(old)(old.vocabulary, labels, settings=old.settings, weights=weights)
+
+
+def word_options(kind: str, *, started: bool) -> set[str]:
+    """The names of the options that a training of this kind takes: its shape is given if it goes on from a model."""
+    victim_type: type[WordVictim] = registry.get("victims", kind)
+    shape = set() if started else {field.name for field in fields(victim_type.settings_type)}
+    return shape | (_RECIPE - {"vocabulary_size"} if started else _RECIPE)
 
 
 def _given(vectors: Vectors | Path | str) -> tuple[Sequence[str], Matrix]:
@@ -111,48 +140,3 @@ def _width(matrix: Matrix, asked: int | None) -> int:
     if asked not in (None, width):
         raise InputError(f"expected dim {width}, that of the vectors, got {asked}; leave one of them out")
     return width
-
-
-class _Classify:
-    """Cross-entropy on token rows."""
-
-    def __init__(
-        self,
-        victim: WordVictim,
-        texts: Sequence[Input],
-        gold: Sequence[int],
-        valid: Labelled,
-        recipe: WordRecipe,
-    ) -> None:
-        self._victim, self._recipe = victim, recipe
-        self._rows, self._gold = victim.encode(texts), np.asarray(gold, np.int64)
-        self._valid_rows, self._valid_gold = victim.encode(valid[0]), np.asarray(valid[1])
-        self._starts = self._rows.starts
-
-    @property
-    def steps(self) -> int:
-        """Batches an epoch."""
-        return -(-len(self._rows) // self._recipe.batch_size)
-
-    def batches(self, rng: np.random.Generator) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Padded ids, lengths and labels."""
-        for chosen in bucketed(self._rows.lengths, self._recipe.batch_size, rng):
-            part = _part(self._rows, self._starts, chosen)
-            ((order, ids, lengths),) = part.batches(int(part.lengths.max()) * len(part))
-            hidden = (rng.random(ids.shape) < self._recipe.unknown_rate) & (ids != PAD)
-            ids = np.where(hidden, np.int32(UNKNOWN), ids)
-            gold = self._gold[chosen[order]]
-            yield torch.from_numpy(ids), torch.from_numpy(lengths), torch.from_numpy(gold)
-
-    def loss(self, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-        """Mean cross-entropy."""
-        ids, lengths, gold = batch
-        return nn.functional.cross_entropy(self._victim.net(ids, lengths), gold)
-
-    def accuracy(self) -> float:
-        """Share of validation texts that are classified correctly."""
-        return float((self._victim.forward(self._valid_rows).argmax(axis=1) == self._valid_gold).mean())
-
-
-def _part(rows: Rows, starts: Index, chosen: Index) -> Rows:
-    return Rows.of([rows.ids[starts[b] : starts[b] + rows.lengths[b]] for b in chosen])

@@ -149,6 +149,14 @@ class CnnNet(WordNet):
         inside = mask(lengths, embedded.shape[1])
         return self._pool([branch.outputs(embedded.transpose(1, 2), inside)[-1] for branch in self.parts])
 
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The last layer's outputs at each word, all widths side by side, and the largest or mean of them."""
+        inside = mask(lengths, embedded.shape[1])
+        tops = [branch.outputs(embedded.transpose(1, 2), inside)[-1] for branch in self.parts]
+        words = torch.relu(torch.cat(tops, 1)).transpose(1, 2)
+        text = words.sum(1) / lengths[:, None] if self.is_flat else words.amax(1)
+        return self._pool(tops), words, text
+
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Logits of ids; outside training the first layer is looked up instead of multiplied."""
         if self.training:

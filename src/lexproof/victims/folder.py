@@ -104,6 +104,8 @@ def _fill(folder: Path, complete: Path) -> None:
             (complete / name).rename(folder / name)
     except BaseException:
         for name in names:
+            if (folder / name).is_dir():
+                shutil.rmtree(folder / name)
             (folder / name).unlink(missing_ok=True)
         raise
 
@@ -112,7 +114,7 @@ def load_words(folder: Path | str) -> WordVictim:
     """The word model that `save_words` wrote, or ModelError saying what is wrong with the folder."""
     folder = Path(folder)
     _refuse_pickles(folder)
-    record = _read_json(folder / "model.json", dict)
+    record = read_json(folder / "model.json", dict)
     if record.get("format") != FORMAT:
         raise ModelError(f"expected format {FORMAT} in {_name(folder)}/model.json, got {record.get('format')!r}")
     kind = record.get("kind")
@@ -121,7 +123,7 @@ def load_words(folder: Path | str) -> WordVictim:
     labels, training = labels_and_training(record, folder)
     require("torch", "torch", "a word model")
     victim_type: type[WordVictim] = registry.get("victims", kind)
-    words = _read_json(folder / "vocabulary.json", list)
+    words = read_json(folder / "vocabulary.json", list)
     if tuple(words[: len(SPECIALS)]) != SPECIALS or not all(isinstance(word, str) for word in words):
         raise ModelError(f"expected strings beginning with {', '.join(SPECIALS)} in {_name(folder)}/vocabulary.json")
     try:
@@ -165,7 +167,8 @@ def _refuse_pickles(folder: Path) -> None:
             )
 
 
-def _read_json(path: Path, wanted: type[Any]) -> Any:
+def read_json(path: Path, wanted: type[Any]) -> Any:
+    """The content of a file of a model folder, or ModelError if it is not there, or not JSON of this type."""
     if not path.is_file():
         raise ModelError(f"expected {path.name} in {_name(path.parent)}, got none; is it a folder written by train?")
     try:

@@ -29,6 +29,7 @@ from lexproof.victims.blackbox import BlackBox, import_function, is_function_spe
 from lexproof.victims.folder import PICKLES
 from lexproof.victims.labels import LabelOnly
 
+_SMOOTHED = ("safer", "ranmask")  # kinds whose folder holds another in it
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
@@ -130,6 +131,10 @@ def _load_folder(folder: Path, labels: Sequence[str] | None, settings: dict[str,
     record = folder / "model.json"
     if record.is_file():
         kind = _kind_of(record)
+        if kind in _SMOOTHED:
+            from lexproof.victims.smoothed_folder import load_smoothed
+
+            return _relabelled(load_smoothed(folder, lambda base: _load_folder(base, None, {}), **settings), labels)
         if kind != "transformer":
             require("torch", "torch", f"a {kind} victim")
             from lexproof.victims.folder import load_words

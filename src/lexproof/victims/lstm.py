@@ -103,8 +103,13 @@ class LstmNet(WordNet):
 
     def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         """Logits of word vectors."""
+        return self.states(embedded, lengths)[0]
+
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The state after each word, and after the last."""
         states, _ = self.lstm(self.dropout(embedded))
-        return self.affine(self.last, self.dropout(states[torch.arange(len(states)), lengths - 1]))
+        text = states[torch.arange(len(states)), lengths - 1]
+        return self.affine(self.last, self.dropout(text)), states, text
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, _Trace]:
         """All states of each text."""
@@ -136,12 +141,20 @@ class BiLstmNet(WordNet):
     def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
         """Logits of word vectors."""
         embedded = self.dropout(embedded)
-        outside = ~mask(lengths, embedded.shape[1])[:, :, None]
-        largest = [
-            lstm(vectors)[0].masked_fill(outside, -torch.inf).amax(1)
-            for lstm, vectors in ((self.ahead, embedded), (self.back, _reversed(embedded, lengths)))
-        ]
-        return self.affine(self.last, self.dropout(torch.cat(largest, 1)))
+        return self._pool(self.ahead(embedded)[0], self.back(_reversed(embedded, lengths))[0], lengths)[0]
+
+    def _pool(self, ahead: Tensor, back: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and the largest states of either direction; their order along the text does not matter."""
+        outside = ~mask(lengths, ahead.shape[1])[:, :, None]
+        text = torch.cat([states.masked_fill(outside, -torch.inf).amax(1) for states in (ahead, back)], 1)
+        return self.affine(self.last, self.dropout(text)), text
+
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The states of both directions at each word, and the largest of them."""
+        embedded = self.dropout(embedded)
+        ahead, back = self.ahead(embedded)[0], self.back(_reversed(embedded, lengths))[0]
+        logits, text = self._pool(ahead, back, lengths)
+        return logits, torch.cat([ahead, _reversed(back, lengths)], 2), text
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> _BothWays:
         """All states of each text in both directions, and their running maxima."""

@@ -73,6 +73,15 @@ class MlpNet(WordNet):
         hidden = torch.relu(self._hidden(self.dropout(embedded), lengths))
         return self.affine(self.last, self.dropout(hidden))
 
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What each word adds to the hidden layer, and the hidden layer."""
+        embedded = self._wide(self.dropout(embedded))
+        first = self._wide(self.first[: embedded.shape[1]] if self.is_flat else self.first)
+        words = torch.einsum("bld,ldh->blh", embedded, first.expand(embedded.shape[1], -1, -1))
+        whole = words.sum(1) if self.is_flat else words.sum(1) / lengths[:, None]
+        hidden = torch.relu(whole + self._wide(self.bias))
+        return self.affine(self.last, self.dropout(hidden)), words, hidden
+
     def prepare(self, ids: Tensor, lengths: Tensor) -> _State:
         """The hidden layer of each text."""
         return _State(ids, lengths, self._hidden(self.embedding(ids), lengths))

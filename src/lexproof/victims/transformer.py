@@ -129,12 +129,17 @@ class Transformer(Victim):
 
     def run(self, rows: Sequence[Row]) -> torch.Tensor:
         """The model's own logits of one batch, or ModelError if it cannot read it."""
+        logits: torch.Tensor = self.call(self.tensors(rows)).logits
+        return logits
+
+    def call(self, tensors: Mapping[str, torch.Tensor], **options: Any) -> Any:
+        """What the model returns for a batch made by `tensors`, or ModelError if it cannot read it."""
         try:
-            logits: torch.Tensor = self.model(**self.tensors(rows)).logits
+            return self.model(**tensors, **options)
         except (RuntimeError, IndexError, ValueError) as error:  # the model is foreign code
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise ModelError(f"expected {self.name!r} to read a batch of {len(rows)} texts, got {reason}") from error
-        return logits
+            count = len(tensors["input_ids"])
+            raise ModelError(f"expected {self.name!r} to read a batch of {count} texts, got {reason}") from error
 
     @property
     def _can_pad(self) -> bool:

@@ -54,7 +54,7 @@ def gradients(victim: Transformer, jobs: Sequence[tuple[Bound, Gradient]]) -> li
     labels = [jobs[job][1].label for job, _ in owner]
     for b, differentiated in _gradients(victim, victim.encoder.encode(inputs), labels):
         job, row = owner[b]
-        _take(jobs[job][1], found[job], row, differentiated, _owners(tokens[b], words[b]))
+        _take(jobs[job][1], found[job], row, differentiated, owners(tokens[b], words[b]))
     return [_answer(victim, bound, request, own) for (bound, request), own in zip(jobs, found, strict=True)]
 
 
@@ -138,7 +138,7 @@ def _gradients(
             yield b, _Differentiated(probability, by_token[row, :length], embedded[row, :length])
 
 
-def _owners(tokens: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+def owners(tokens: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]]) -> np.ndarray[Any, np.dtype[np.int64]]:
     """For each token the first word that shares a character with it, or -1; both ordered and given as spans."""
     owners = np.full(len(tokens), -1)
     w = 0

@@ -44,6 +44,10 @@ class WordNet(nn.Module, ABC):
         """Logits (B, classes) of word vectors (B, L, dim), which are 0 at and after each text's length."""
 
     @abstractmethod
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same logits, what becomes of each word (B, L, h), and of the whole text (B, g), from one pass."""
+
+    @abstractmethod
     def prepare(self, ids: Tensor, lengths: Tensor) -> Any:
         """Whatever `swap` can reuse of these texts (M, L)."""
 

@@ -1,0 +1,264 @@
+"""The rows of the defense table as Markdown, and what is claimed of them: held or not, with the numbers.
+
+Figures are means over seeds ± half their range.  The second table has every seed with 95 % Clopper-Pearson intervals
+over the draw of the texts.  A difference of two defenses is the mean over the texts that both were asked about, of
+means over seeds, with a 95 % bootstrap interval over those texts: the models are compared text by text.  The interval
+does not speak for other seeds.  A claim is "held" if the difference has the right sign, and "settled" if its interval
+lies on one side of 0.
+
+    aua       texts classified correctly and not broken by the attack, of all texts
+    success   texts broken, of those classified correctly
+    queries   mean over the texts classified correctly
+    certified texts proven for r swaps, of all texts; of a smoothed model (†) what smoothing certifies of the ideal
+              classifier with the gold label, not of the model that was attacked
+    swaps     mean over the texts classified correctly of the fewest swaps that break a text, or 1 more than its space
+              allows if none does: from the brackets' lower and upper ends
+    factor    processor time an epoch against plain training with the same seed (wall time if a training was resumed)
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from defense_rows import ATTACKS, WORST
+from upper_bounds import interval
+
+from lexproof.auditing.summary import share_of
+
+Row = dict[str, Any]
+PerText = Callable[[Row], np.ndarray]
+"""A figure of each text of a row; nan where it is not defined."""
+
+RADII = (1, 2)
+_CLOSE = 0.03  # of clean accuracy
+
+
+def kept(attack: str) -> PerText:
+    return lambda row: np.array([swaps is None for swaps in row[attack]["swaps"]], float)
+
+
+def certified(radius: int | None) -> PerText:
+    """Whether each text is proven for so many swaps, or for all that its space allows."""
+
+    def proven(row: Row) -> np.ndarray:
+        most = np.array([text["most"] for text in row["minima"]["texts"]])
+        needed = most if radius is None else np.minimum(most, radius)
+        if row["smoothed"] is not None:
+            reached = np.array([-1 if r is None else r for r in row["smoothed"]["radii"]])
+        else:
+            reached = np.array([text["lower"] for text in row["minima"]["texts"]]) - 1
+        return (reached >= needed).astype(float)
+
+    return proven
+
+
+def fewest(end: str) -> PerText:
+    """The fewest swaps, at the lower or upper end of the bracket; nan for a misclassified text."""
+
+    def swaps(row: Row) -> np.ndarray:
+        found = []
+        for text in row["minima"]["texts"]:
+            cap = text["most"] + 1
+            value = cap if text[end] is None else min(text[end], cap)
+            found.append(np.nan if text["upper"] == 0 else value)
+        return np.array(found, float)
+
+    return swaps
+
+
+def mean_of(figure: PerText) -> Callable[[Row], float]:
+    return lambda row: float(np.nanmean(figure(row))) if np.isfinite(figure(row)).any() else float("nan")
+
+
+def success(attack: str) -> Callable[[Row], float]:
+    def share(row: Row) -> float:
+        right = [swaps for swaps in row[attack]["swaps"] if swaps != 0]
+        return sum(swaps is not None for swaps in right) / len(right) if right else float("nan")
+
+    return share
+
+
+def queries(attack: str) -> Callable[[Row], float]:
+    def mean(row: Row) -> float:
+        pairs = zip(row[attack]["queries"], row[attack]["swaps"], strict=True)
+        asked = [count for count, swaps in pairs if swaps != 0]
+        return float(np.mean(asked)) if asked else float("nan")
+
+    return mean
+
+
+def rho(row: Row) -> float:
+    """The number, or the upper end where only flips were looked for."""
+    return float("nan") if row["rho"] is None else float(row["rho"]["upper"])
+
+
+def factor(row: Row, plain: Row | None) -> float:
+    """Time an epoch against plain training."""
+    if plain is None:
+        return float("nan")
+    known = "cpu" if row["training"]["cpu"] and plain["training"]["cpu"] else "seconds"
+    own, base = (each["training"][known] / len(each["training"]["losses"]) for each in (row, plain))
+    return own / base
+
+
+def stated(values: Iterable[float], digits: int = 3) -> str:
+    found = [value for value in values if np.isfinite(value)]
+    if not found:
+        return "–"
+    spread = f" ± {(max(found) - min(found)) / 2:.{digits}f}" if len(found) > 1 else ""
+    return f"{np.mean(found):.{digits}f}{spread}"
+
+
+def line(name: str, rows: list[Row], plains: dict[int, Row]) -> str:
+    """One defense: means over its seeds."""
+    mark = " †" if rows[0]["smoothed"] is not None else ""
+    cells = [f"`{name}`{mark}", f"{len(rows)}", stated(row["clean"]["value"] for row in rows)]
+    cells += [stated(map(mean_of(kept(attack)), rows)) for attack in ATTACKS]
+    cells += [" / ".join(stated((np.mean(list(map(success(attack), rows))),), 2) for attack in ATTACKS)]
+    cells += [" / ".join(stated((np.mean(list(map(queries(attack), rows))),), 0) for attack in ATTACKS)]
+    cells += [stated(map(mean_of(certified(radius)), rows)) for radius in (*RADII, None)]
+    bound = "" if all(row["rho"] is None or row["rho"]["value"] is not None for row in rows) else "≤ "
+    cells += [bound + stated(map(rho, rows))]
+    ends = [stated(map(mean_of(fewest(end)), rows), 2) for end in ("lower", "upper")]
+    cells += [ends[0] if ends[0] == ends[1] else " to ".join(ends)]
+    cells += [stated((row["training"]["seconds"] for row in rows), 0)]
+    cells += [stated((factor(row, plains.get(row["seed"])) for row in rows), 1)]
+    return "| " + " | ".join(cells) + " |"
+
+
+def with_interval(hits: float, n: int) -> str:
+    share = share_of(int(hits), n)
+    return "–" if not n else f"{share['value']:.3f} ({share['low']:.3f} to {share['high']:.3f})"
+
+
+def detail(row: Row) -> str:
+    """One seed: shares with their intervals."""
+    cells = [f"`{row['defense']}`", f"{row['seed']}", with_interval(row["clean"]["k"], row["clean"]["n"])]
+    for figure in (*map(kept, ATTACKS), *map(certified, (*RADII, None))):
+        values = figure(row)
+        cells.append(with_interval(values.sum(), len(values)))
+    return "| " + " | ".join(cells) + " |"
+
+
+def per_text(rows: list[Row], figure: PerText) -> np.ndarray:
+    """Mean over the seeds of a figure of each text that all of them were asked about."""
+    values = [figure(row) for row in rows]
+    return np.mean([own[: min(map(len, values))] for own in values], axis=0)
+
+
+class Claims:
+    """What the papers say, tried on the rows of one setting."""
+
+    def __init__(self, rows: dict[str, list[Row]]) -> None:
+        self.rows = rows
+        self.lines: list[str] = []
+
+    def higher(self, claim: str, more: str, less: str, figures: dict[str, PerText]) -> None:
+        """That one defense is above another."""
+        if more not in self.rows or less not in self.rows:
+            self.lines.append(f"- {claim}: not measured")
+            return
+        told = []
+        signs = []
+        for name, figure in figures.items():
+            one, other = (per_text(self.rows[defense], figure) for defense in (more, less))
+            common = min(len(one), len(other))
+            difference = one[:common] - other[:common]
+            difference = difference[np.isfinite(difference)]
+            low, high = interval(difference)
+            signs.append(difference.mean() > 0 if len(difference) else False)
+            settled = "settled" if low > 0 or high < 0 else "not settled"
+            told.append(f"{name} {difference.mean():+.3f} ({low:+.3f} to {high:+.3f}, {len(difference)} texts, {settled})")
+        verdict = "held" if all(signs) else "not held" if not any(signs) else "held in part"
+        self.lines.append(f"- {claim}: **{verdict}**: {'; '.join(told)}")
+
+    def highest(self, claim: str, name: str, value: Callable[[Row], float], among: Iterable[str]) -> None:
+        """That one defense has the highest mean of all."""
+        means = {own: float(np.mean(list(map(value, self.rows[own])))) for own in among if own in self.rows}
+        means = {own: mean for own, mean in means.items() if np.isfinite(mean)}
+        if name not in means or len(means) < 2:
+            self.lines.append(f"- {claim}: not measured")
+            return
+        ranked = sorted(means, key=lambda own: -means[own])
+        verdict = "held" if ranked[0] == name else "not held"
+        best = ", ".join(f"`{own}` {means[own]:.3f}" for own in ranked[:4])
+        self.lines.append(f"- {claim}: **{verdict}**: it has {means[name]:.3f}; the highest are {best}")
+
+    def close(self, claim: str, exempt: tuple[str, ...]) -> None:
+        """That no defense costs more than a little of the clean accuracy, and that the loss of each falls."""
+        clean = {name: np.mean([row["clean"]["value"] for row in rows]) for name, rows in self.rows.items()}
+        if "plain" not in clean:
+            self.lines.append(f"- {claim}: not measured")
+            return
+        far = [
+            f"`{name}` {value - clean['plain']:+.3f}" + (" (certified training)" if base(name) in exempt else "")
+            for name, value in clean.items()
+            if value < clean["plain"] - _CLOSE
+        ]
+        rising = [
+            f"`{name}` seed {row['seed']}" for name, rows in self.rows.items() for row in rows if not falls(row)
+        ]
+        wrong = [own for own in far if not own.endswith("training)")] + rising
+        self.lines.append(
+            f"- {claim}: **{'not held' if wrong else 'held'}**: farther below plain: {', '.join(far) or 'none'}; "
+            f"loss not lower at the end than at the start: {', '.join(rising) or 'none'}"
+        )
+
+
+def base(name: str) -> str:
+    return name.removesuffix("+shared").partition("?")[0]
+
+
+def falls(row: Row) -> bool:
+    losses = row["training"]["losses"]
+    return len(losses) < 2 or losses[-1] < losses[0]
+
+
+def judged(rows: dict[str, list[Row]]) -> list[str]:
+    claims = Claims(rows)
+    claims.close("each defense trains, clean accuracy within 3 points of plain", ("ibp",))
+    under = {attack: kept(attack) for attack in ATTACKS}
+    claims.higher("FreeLB++ above FreeLB under attack", "freelb++", "freelb", under)
+    claims.higher("FreeLB above plain under attack", "freelb", "plain", under)
+    for name in ("safer", "dne", "ascc"):
+        claims.higher(f"sharing the synonyms helps {name}", f"{name}+shared", name, under)
+    apart = [name for name in rows if not name.endswith("+shared")]
+    for radius in (*RADII, None):
+        where = "the whole space" if radius is None else f"{radius} swaps"
+        for own, among in (("ibp", apart), ("ibp+shared", rows)):
+            value = mean_of(certified(radius))
+            claims.highest(f"{own} has the highest certified accuracy for {where}", own, value, among)
+    claims.highest("sp-defense has the highest rho", "sp-defense", rho, rows)
+    for own in ("minimal", "minimal+shared"):
+        ends = {f"{end} end": fewest(end) for end in ("lower", "upper")}
+        claims.higher(f"{own} raises the mean minimum number of swaps", own, "plain", ends)
+    return claims.lines
+
+
+def report(folder: Path) -> str:
+    """Tables and claims of the rows in a folder; rows that are not finished are counted only."""
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    whole = [row for row in found if "rho" in row]  # the last part
+    grouped: dict[str, list[Row]] = {}
+    for row in sorted(whole, key=lambda row: (row["defense"] != "plain", row["defense"], row["seed"])):
+        grouped.setdefault(row["defense"], []).append(row)
+    left_out = {row["defense"]: row["left_out"] for row in found if "left_out" in row}
+    open_rows = sum("rho" not in row and "left_out" not in row for row in found)
+    lines = [f"## {folder.name}", "", f"{len(whole)} rows, {open_rows} unfinished."]
+    lines += [f"`{name}` left out: {reason}" for name, reason in left_out.items()]
+    if not grouped:
+        return "\n".join(lines)
+    plains = {row["seed"]: row for row in grouped.get("plain", [])}
+    sizes = {json.dumps({"samples": row["samples"], "train_texts": row["train_texts"], **row["sizes"]}) for row in whole}
+    lines += [f"Sizes: `{own}`" for own in sorted(sizes)]
+    radii = " | ".join([f"certified r = {radius}" for radius in RADII] + ["certified, whole space"])
+    heads = " | ".join(f"aua {attack}" for attack in ATTACKS)
+    lines += ["", f"| defense | seeds | clean | {heads} | success | queries | {radii} | rho | swaps | train s | factor |"]
+    lines += ["|" + "---|" * 14]
+    lines += [line(name, rows, plains) for name, rows in grouped.items()]
+    lines += ["", f"Success and queries: {', '.join(ATTACKS)}; the worst case is `{WORST}`.", ""]
+    lines += [f"| defense | seed | clean | {heads} | {radii} |", "|" + "---|" * 9]
+    lines += [detail(row) for rows in grouped.values() for row in rows]
+    return "\n".join([*lines, "", *judged(grouped)])

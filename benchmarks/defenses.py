@@ -1,0 +1,266 @@
+"""Every defense trained by one loop and judged by the same questions: one table.
+
+    python benchmarks/defenses.py mr-cnn mr-bilstm --models models/defenses --out results/defenses [--threads 1]
+        [--only freelb,freelb++,safer+shared] [--seeds 0,1,2] [--train-texts N] [--set attacked=50 ...] [--table]
+
+Settings: mr-cnn, mr-bilstm, mr-minilm (2,000 training texts), agnews-minilm (2,000).  Rows: `plain`, every registered
+defense, and `NAME+shared` for those whose synonyms may be the attacker's.  A defense may have settings
+(`--only freelb++?steps=30`).
+
+Each row (setting, defense, seed) is a file OUT/SETTING/DEFENSE-SEED.json, written after each part of it: an interrupted
+run goes on where it was, and several processes may share a folder, since each locks the row it works on.  Models are
+written to MODELS/SETTING/DEFENSE-SEED and used again; an interrupted training resumes from its checkpoint there.  A row
+that was measured with other sizes is measured again.  The run ends with the table in Markdown, and with --table it only
+prints it, with what the papers claim and whether it is seen (`defense_table.py`).
+"""
+
+import argparse
+import fcntl
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accuracy import MODELS, VECTORS, Printer
+from defense_rows import SUBSTITUTES, Sizes, Texts, parts
+from defense_table import report
+
+import lexproof as lp
+from lexproof import registry
+from lexproof.data import read
+from lexproof.defenses import defense_of, harden
+from lexproof.errors import InputError, LexproofError, NoRule
+from lexproof.text import Text
+from lexproof.training.defense import Defense
+from lexproof.victims.base import Victim
+
+PLAIN = "plain"
+SHARED = "+shared"
+SHARING = ("safer", "dne", "ascc", "ibp", "minimal")
+"""Defenses that are also trained with the attacker's synonyms."""
+
+SMOOTHED = ("safer", "ranmask")
+
+_WORDS = Sizes(
+    clean=100_000, attacked=100, minima=100, max_points=20_000, max_nodes=20_000, limit=30.0,
+    rho_texts=60, rho_words=500, rho_method="exact", patience=128, votes=1000,
+)  # fmt: skip
+_TRANSFORMER = Sizes(
+    clean=1000, attacked=50, minima=30, max_points=1000, max_nodes=100, limit=60.0,
+    rho_texts=20, rho_words=300, rho_method="euba", patience=64, votes=200,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A data set and a kind of model; `model` is its name in `accuracy.py`."""
+
+    model: str
+    seeds: tuple[int, ...]
+    train_texts: int | None
+    sizes: Sizes
+    samples: int  # copies of a text that a smoothed model scores
+    share: float  # of the sizes, for a smoothed model
+
+
+SETTINGS = {
+    "mr-cnn": Bench("mr-cnn", (0, 1, 2), None, _WORDS, 25, 0.5),
+    "mr-bilstm": Bench("mr-bilstm", (0, 1, 2), None, replace(_WORDS, rho_words=300), 25, 0.3),
+    "mr-minilm": Bench("mr-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2),
+    "agnews-minilm": Bench("agnews-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2),
+}
+
+
+def drawn(name: str, split: str, count: int | None, seed: int = 0) -> tuple[list[str], list[int]]:
+    """Texts and labels of a split in the order of the seed, which is not that of the training."""
+    data = read(name, split=split)
+    order = np.random.default_rng(seed).permutation(len(data.texts))[:count]
+    return [data.texts[at] for at in order], [data.labels[at] for at in order]
+
+
+def texts_of(bench: Bench) -> Texts:
+    """Test texts, and the most frequent words of letters of the training split."""
+    data = MODELS[bench.model][0]
+    counts = Counter(
+        word.lower() for text in drawn(data, "train", None)[0] for word in Text.parse(text).words if word.isalpha()
+    )
+    words = sorted(counts, key=lambda word: (-counts[word], word))
+    return Texts(*drawn(data, "test", None), words)
+
+
+def recipe_of(head: dict[str, Any]) -> dict[str, Any]:
+    """What a model depends on; InputError or NoRule if its kind cannot be trained so."""
+    _, kind, _, own, _ = MODELS[head["model"]]
+    name = head["defense"].removesuffix(SHARED)
+    defense = Defense() if name == PLAIN else defense_of(name)
+    defense.check(kind, own)
+    synonyms = SUBSTITUTES if head["defense"].endswith(SHARED) else None
+    kept = {key: head[key] for key in ("model", "seed", "train_texts")}
+    return {**kept, "defense": defense.spec, "synonyms": synonyms}
+
+
+def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
+    """Train a model and write it to the folder; beside it what it is and what processor time it took."""
+    data, kind, has_vectors, own, _ = MODELS[recipe["model"]]
+    checkpoint = folder.with_suffix(".checkpoint")
+    was_begun = checkpoint.exists()
+    begun = time.process_time()
+    size = recipe["train_texts"]
+    victim = harden(
+        Defense() if defense == PLAIN else defense,
+        train=drawn(data, "train", size),
+        kind=kind,
+        valid=drawn(data, "dev", None if size is None else max(1, size // 4)),
+        label_names=read(data, split="test").label_names,
+        vectors=VECTORS if has_vectors else None,
+        synonyms=recipe["synonyms"],
+        seed=recipe["seed"],
+        progress=Printer(),
+        checkpoint=checkpoint,
+        **own,
+    )
+    cpu = None if was_begun else time.process_time() - begun  # of a training in parts only the last is known
+    victim.save(folder)
+    written(folder.with_suffix(".json"), {"recipe": recipe, "cpu": cpu})
+
+
+def model_of(head: dict[str, Any], folder: Path) -> tuple[Victim, dict[str, Any]]:
+    """The model, trained if it is not there or was trained otherwise, and what its training was."""
+    recipe, beside = recipe_of(head), folder.with_suffix(".json")
+    if not beside.exists() or json.loads(beside.read_text())["recipe"] != recipe:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        train(recipe, head["defense"].removesuffix(SHARED), folder)
+    victim = lp.load(str(folder), **({"samples": head["samples"]} if head["samples"] else {}))
+    record = victim.training
+    losses = [entry["loss"] for entry in record["history"]]
+    known = {"seconds": record.get("seconds"), "cpu": json.loads(beside.read_text())["cpu"]}
+    return victim, {**known, "best_epoch": record.get("best_epoch"), "losses": losses}
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Whether the row is ours while this lasts; the lock of a process that dies is released."""
+    with path.with_suffix(".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def written(path: Path, row: dict[str, Any]) -> None:
+    """Replace the file as a whole."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(row))
+    temporary.replace(path)
+
+
+def measure(path: Path, head: dict[str, Any], texts: Texts, models: Path) -> None:
+    """Train the model if it is not there, and ask what the row does not hold yet."""
+    try:
+        victim, training = model_of(head, models / head["setting"] / path.stem)
+    except (InputError, NoRule) as error:  # such as interval training of a transformer: said in the table
+        written(path, {**head, "left_out": str(error)})
+        return
+    row = json.loads(path.read_text()) if path.exists() else {}
+    head = {**head, "fingerprint": victim.fingerprint}
+    row = row if {name: row.get(name) for name in head} == head else dict(head)
+    row["training"] = training
+    for name, ask in parts(victim, texts, Sizes(**head["sizes"]), head["seed"]).items():
+        if name not in row:
+            begun = time.perf_counter()
+            row[name] = ask()
+            written(path, row)
+            print(f"  {name}: {time.perf_counter() - begun:.0f} s", flush=True)
+
+
+def head_of(setting: str, defense: str, seed: int, bench: Bench) -> dict[str, Any]:
+    """What a row is about: all that it depends on beside the code."""
+    is_smoothed = defense.removesuffix(SHARED).partition("?")[0] in SMOOTHED
+    sizes = bench.sizes.for_copies(bench.share) if is_smoothed else bench.sizes
+    return {
+        "setting": setting,
+        "model": bench.model,
+        "defense": defense,
+        "seed": seed,
+        "samples": bench.samples if is_smoothed else None,
+        "train_texts": bench.train_texts,
+        "sizes": asdict(sizes),
+    }
+
+
+def rows(options: argparse.Namespace) -> Iterator[tuple[str, str, int, Bench]]:
+    """The rows asked for, all defenses of a seed before the next seed."""
+    names = list(registry.entries("defenses"))
+    wanted = options.only.split(",") if options.only else [PLAIN, *names, *(name + SHARED for name in SHARING)]
+    for setting in options.settings:
+        bench = changed(SETTINGS[setting], options)
+        for seed in bench.seeds if options.seeds is None else map(int, options.seeds.split(",")):
+            for defense in wanted:
+                yield setting, defense, seed, bench
+
+
+def changed(bench: Bench, options: argparse.Namespace) -> Bench:
+    """The setting with the sizes of the command line."""
+    kinds = {field.name: type(getattr(bench.sizes, field.name)) for field in fields(Sizes)}
+    given = dict(item.split("=", 1) for item in options.set)
+    sizes = replace(bench.sizes, **{name: kinds[name](value) for name, value in given.items()})
+    own = {name: getattr(options, name) for name in ("train_texts", "samples", "share")}
+    return replace(bench, sizes=sizes, **{name: value for name, value in own.items() if value is not None})
+
+
+def run(options: argparse.Namespace) -> list[str]:
+    """Measure the rows that no other process is at; which failed, and why."""
+    texts: dict[str, Texts] = {}
+    failed = []
+    for setting, defense, seed, bench in rows(options):
+        path = options.out / setting / f"{defense.replace('?', '_')}-{seed}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path) as is_ours:
+            if not is_ours:
+                continue
+            print(f"{setting} {defense} seed {seed}", flush=True)
+            if setting not in texts:
+                texts[setting] = texts_of(bench)
+            try:
+                measure(path, head_of(setting, defense, seed, bench), texts[setting], options.models)
+            except LexproofError as error:  # the other rows go on
+                failed.append(f"{setting} {defense} seed {seed}: {error}")
+                print(f"  {error}", flush=True)
+    return failed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("settings", nargs="+", choices=SETTINGS, metavar="SETTING", help=", ".join(SETTINGS))
+    parser.add_argument("--models", type=Path, help="folder of the trained models")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the rows")
+    parser.add_argument("--only", default="", help="defenses, separated by commas [plain and every registered one]")
+    parser.add_argument("--seeds", help="separated by commas [0,1,2 for word models, 0 for transformers]")
+    parser.add_argument("--train-texts", type=int, help="train on so many texts [all, or 2,000 for transformers]")
+    parser.add_argument("--set", action="append", default=[], metavar="SIZE=N", help=", ".join(Sizes.__annotations__))
+    parser.add_argument("--samples", type=int, help="copies of a text that a smoothed model scores")
+    parser.add_argument("--share", type=float, help="of the sizes for a smoothed model")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--table", action="store_true", help="measure nothing, print what is there")
+    options = parser.parse_args()
+    if options.models is None and not options.table:
+        parser.error("expected --models FOLDER, got none")
+    torch.set_num_threads(options.threads)
+    failed = [] if options.table else run(options)
+    for setting in options.settings:
+        print(report(options.out / setting))
+    if failed:
+        raise SystemExit("not measured: " + "; ".join(failed))
+
+
+if __name__ == "__main__":
+    main()

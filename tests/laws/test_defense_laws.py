@@ -1,0 +1,149 @@
+"""Laws of every defense, for every kind of model that it takes.
+
+- it changes training: its weights are not those of plain training;
+- a seed repeats itself, and what was interrupted resumes to the same weights;
+- what it makes is a victim like any other: it scores texts, is saved, and loads with the same scores;
+- a kind of model that it cannot take is refused before anything is trained.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+
+import lexproof as lp
+from lexproof import registry
+from lexproof.defenses import defense_of
+from lexproof.errors import InputError, NoRule, RunError
+from lexproof.training import checkpoint as checkpoints
+from small_training import KINDS, hardened, reviews, synonyms, victim_for
+
+# as few steps, samples and examples as show that it works
+QUICK: dict[str, str] = {}
+NAMES = sorted(registry.entries("defenses"))
+PAIRS = [(name, kind) for name in NAMES for kind in KINDS if kind in registry.get("defenses", name).kinds]
+REFUSED = [(name, kind) for name in NAMES for kind in KINDS if kind not in registry.get("defenses", name).kinds]
+
+
+def spec(name: str) -> str:
+    return name + QUICK.get(name, "")
+
+
+def weights(victim: Any) -> dict[str, torch.Tensor]:
+    """The weights under a victim, smoothed or not."""
+    base = getattr(victim, "base", victim)
+    return dict((base.model if base.kind == "transformer" else base.net).state_dict())
+
+
+def same(one: Any, two: Any) -> bool:
+    first, second = weights(one), weights(two)
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def trained(name: str, kind: str, **given: Any) -> Any:
+    defense = defense_of(spec(name))
+    return hardened(defense, kind, source=synonyms(), **given)
+
+
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
+def test_it_changes_training_and_a_seed_repeats_it(name: str, kind: str) -> None:
+    one, two = trained(name, kind), trained(name, kind)
+    assert same(one, two)
+    assert not same(one, hardened(None, kind))
+    assert one.training["defense"]["name"] == name
+    assert all(np.isfinite(row["loss"]) for row in one.training["history"])
+
+
+class Stopping:
+    """Interrupts a training at one of its steps."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        if step == self.at:
+            raise KeyboardInterrupt
+
+    def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("name", "kind"), [*PAIRS, *(("plain", kind) for kind in KINDS)])
+def test_an_interrupted_training_resumes_to_the_same_weights(
+    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    path = tmp_path / "training"
+
+    def run(**given: Any) -> Any:
+        return hardened(None, kind, **given) if name == "plain" else trained(name, kind, **given)
+
+    whole = run()
+    for at in (2, 4):  # once within the first epoch, and again just after the second has begun
+        with pytest.raises(KeyboardInterrupt):
+            run(checkpoint=path, progress=Stopping(at))
+        assert path.is_file()
+    resumed = run(checkpoint=path)
+    assert same(whole, resumed)
+    assert {**whole.training, "seconds": 0} == {**resumed.training, "seconds": 0}
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
+def test_it_is_a_victim_like_any_other(name: str, kind: str, tmp_path: Path) -> None:
+    victim = lp.harden(
+        spec(name),
+        train=reviews(32),
+        valid=reviews(8, 1),
+        model=victim_for(kind),
+        synonyms=synonyms() if defense_of(name).needs_synonyms else None,
+        epochs=1,
+        batch_size=16,
+    )
+    victim.save(tmp_path / "model")  # type: ignore[attr-defined]
+    again = lp.load(tmp_path / "model")
+    texts = reviews(6, 2)[0]
+    np.testing.assert_allclose(again.scores(texts), victim.scores(texts), rtol=0, atol=victim.rounding)
+    assert again.fingerprint == victim.fingerprint
+    space = lp.Space.around("the film was good", synonyms(), max_swaps=2)
+    answer = lp.find(again, space, attack="textfooler")
+    assert isinstance(answer, lp.Broken | lp.Unknown)
+
+
+@pytest.mark.parametrize(("name", "kind"), REFUSED)
+def test_a_kind_that_it_cannot_take_is_refused_before_training(name: str, kind: str) -> None:
+    with pytest.raises((InputError, NoRule), match=f"{kind}"):
+        lp.harden(spec(name), train=reviews(32), model=victim_for(kind), progress=Stopping(1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ((["a b", "c d"], [1, 1]), "expected at least 2 classes to train on, got only label 1"),
+        ((["a b", "c d"], [0, 7]), r"expected labels from 0 to 1, got 7"),
+        ((["a b", " "], [0, 1]), "expected training texts with content, got an empty one, number 1 of 2"),
+        (([], []), "expected training texts, got none"),
+    ],
+)
+def test_data_that_cannot_be_learned_from_is_refused(name: str, train: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        lp.harden(name, train=train, label_names=["no", "yes"], progress=Stopping(1))
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    path = tmp_path / "training"
+    with pytest.raises(KeyboardInterrupt):
+        hardened(None, "cnn", checkpoint=path, progress=Stopping(3))
+    with pytest.raises(RunError, match="to be of this training, got one with other data, model or settings"):
+        hardened(None, "cnn", checkpoint=path, options={"learning_rate": 0.02})
+    path.write_bytes(b"no tensors")
+    with pytest.raises(RunError, match=r"expected a checkpoint in .*; remove it to start anew"):
+        hardened(None, "cnn", checkpoint=path)
