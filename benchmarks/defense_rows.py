@@ -2,9 +2,9 @@
 
 The texts are the first of the test split in the order of one seed, the same for every model of a setting and whether
 classified correctly or not, so that models can be compared text by text.  Attacks have the Defender paper's frame
-(`lexproof.constraints`, preset `agnews`: 30 % of the words, 50 substitutes, similarity 0.84, 50 queries a word).  Proofs
-and minima are about the same substitutes and swaps without the similarity floor: a larger space, so that what is
-proven there holds within the floor too.
+(`lexproof.constraints`, preset `agnews`: 30 % of the words, 50 substitutes, similarity 0.84, 50 queries a word).
+Proofs and minima are about the same substitutes and swaps without the similarity floor: a larger space, so that what
+is proven there holds within the floor too.
 
 A smoothed model scores many copies for each text it is asked about; a query is one text, whatever copies it takes.
 """
@@ -43,6 +43,7 @@ class Sizes:
     clean: int  # texts
     attacked: int  # texts
     minima: int  # texts
+    provers: str  # separated by commas
     max_points: int  # texts scored for the proof of a minimum
     max_nodes: int  # nodes bounded for it
     limit: float  # seconds a text, in case that points and nodes do not end it before: depends on the machine
@@ -93,9 +94,9 @@ def minima(victim: Victim, items: Sequence[Item], sizes: Sizes, seed: int) -> di
     """The bracket of the minimum of each text, and the most swaps that its space allows."""
     begun = time.process_time()
     limits = Limits(time_limit=sizes.limit)
-    question = Minimize(
-        seed=seed, max_points=sizes.max_points, max_nodes=sizes.max_nodes, record=False, limits=limits
-    )
+    provers = tuple(sizes.provers.split(","))
+    budget = {"max_points": sizes.max_points, "max_nodes": sizes.max_nodes, "limits": limits}
+    question = Minimize(provers=provers, record=False, seed=seed, **budget)
     found: dict[int, dict[str, Any]] = {}
     for done in answer_all(question, victim, items):
         if done.answer is None:

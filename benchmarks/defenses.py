@@ -34,6 +34,7 @@ from defense_table import report
 
 import lexproof as lp
 from lexproof import registry
+from lexproof.certify.cascade import PROVERS
 from lexproof.data import read
 from lexproof.defenses import defense_of, harden
 from lexproof.errors import InputError, LexproofError, NoRule
@@ -48,13 +49,15 @@ SHARING = ("safer", "dne", "ascc", "ibp", "minimal")
 
 SMOOTHED = ("safer", "ranmask")
 
-_WORDS = Sizes(
-    clean=100_000, attacked=100, minima=100, max_points=20_000, max_nodes=20_000, limit=30.0,
+_CNN = Sizes(
+    clean=100_000, attacked=100, minima=100, provers=",".join(PROVERS), max_points=20_000, max_nodes=2000, limit=120.0,
     rho_texts=60, rho_words=500, rho_method="exact", patience=128, votes=1000,
 )  # fmt: skip
-_TRANSFORMER = Sizes(
-    clean=1000, attacked=50, minima=30, max_points=1000, max_nodes=100, limit=60.0,
-    rho_texts=20, rho_words=300, rho_method="euba", patience=64, votes=200,
+# what linear bounds prove of a recurrent network, texts scored by the thousand prove sooner
+_BILSTM = replace(_CNN, provers="interval,enumeration", rho_words=300)
+_TRANSFORMER = replace(
+    _CNN, clean=1000, attacked=50, minima=30, provers="enumeration", max_points=1000, votes=200,
+    rho_texts=20, rho_words=300, rho_method="euba", patience=64,
 )  # fmt: skip
 
 
@@ -68,11 +71,12 @@ class Bench:
     sizes: Sizes
     samples: int  # copies of a text that a smoothed model scores
     share: float  # of the sizes, for a smoothed model
+    epochs: int | None = None  # the model's own if None
 
 
 SETTINGS = {
-    "mr-cnn": Bench("mr-cnn", (0, 1, 2), None, _WORDS, 25, 0.5),
-    "mr-bilstm": Bench("mr-bilstm", (0, 1, 2), None, replace(_WORDS, rho_words=300), 25, 0.3),
+    "mr-cnn": Bench("mr-cnn", (0, 1, 2), None, _CNN, 25, 0.5),
+    "mr-bilstm": Bench("mr-bilstm", (0, 1, 2), None, _BILSTM, 25, 0.3),
     "mr-minilm": Bench("mr-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2),
     "agnews-minilm": Bench("agnews-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2),
 }
@@ -102,7 +106,7 @@ def recipe_of(head: dict[str, Any]) -> dict[str, Any]:
     defense = Defense() if name == PLAIN else defense_of(name)
     defense.check(kind, own)
     synonyms = SUBSTITUTES if head["defense"].endswith(SHARED) else None
-    kept = {key: head[key] for key in ("model", "seed", "train_texts")}
+    kept = {key: head[key] for key in ("model", "seed", "train_texts", "epochs")}
     return {**kept, "defense": defense.spec, "synonyms": synonyms}
 
 
@@ -112,7 +116,7 @@ def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
     checkpoint = folder.with_suffix(".checkpoint")
     was_begun = checkpoint.exists()
     begun = time.process_time()
-    size = recipe["train_texts"]
+    size, epochs = recipe["train_texts"], recipe["epochs"]
     victim = harden(
         Defense() if defense == PLAIN else defense,
         train=drawn(data, "train", size),
@@ -124,7 +128,7 @@ def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
         seed=recipe["seed"],
         progress=Printer(),
         checkpoint=checkpoint,
-        **own,
+        **({**own, "epochs": epochs} if epochs else own),
     )
     cpu = None if was_begun else time.process_time() - begun  # of a training in parts only the last is known
     victim.save(folder)
@@ -193,6 +197,7 @@ def head_of(setting: str, defense: str, seed: int, bench: Bench) -> dict[str, An
         "seed": seed,
         "samples": bench.samples if is_smoothed else None,
         "train_texts": bench.train_texts,
+        "epochs": bench.epochs,
         "sizes": asdict(sizes),
     }
 
@@ -213,7 +218,7 @@ def changed(bench: Bench, options: argparse.Namespace) -> Bench:
     kinds = {field.name: type(getattr(bench.sizes, field.name)) for field in fields(Sizes)}
     given = dict(item.split("=", 1) for item in options.set)
     sizes = replace(bench.sizes, **{name: kinds[name](value) for name, value in given.items()})
-    own = {name: getattr(options, name) for name in ("train_texts", "samples", "share")}
+    own = {name: getattr(options, name) for name in ("train_texts", "epochs", "samples", "share")}
     return replace(bench, sizes=sizes, **{name: value for name, value in own.items() if value is not None})
 
 
@@ -246,6 +251,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="defenses, separated by commas [plain and every registered one]")
     parser.add_argument("--seeds", help="separated by commas [0,1,2 for word models, 0 for transformers]")
     parser.add_argument("--train-texts", type=int, help="train on so many texts [all, or 2,000 for transformers]")
+    parser.add_argument("--epochs", type=int, help="at most [those of the kind of model]")
     parser.add_argument("--set", action="append", default=[], metavar="SIZE=N", help=", ".join(Sizes.__annotations__))
     parser.add_argument("--samples", type=int, help="copies of a text that a smoothed model scores")
     parser.add_argument("--share", type=float, help="of the sizes for a smoothed model")

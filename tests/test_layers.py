@@ -11,7 +11,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "lexproof"
 
 LAYERS = [
     {"errors", "marks", "text", "points", "strata", "space", "goal", "answers", "search", "registry", "resources"}
-    | {"specs"},
+    | {"specs", "registered"},
     {"candidates", "victims", "bounds", "data", "fluency"},
     {"attacks", "certify", "statistics", "training"},
     {"asking", "counting", "engine", "running", "evidence", "questions", "verbs", "constraints", "recipes", "edits"}

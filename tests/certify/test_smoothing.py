@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, product
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -266,19 +267,24 @@ def test_certificates_by_draws_are_wrong_no_more_often_than_they_say(kind: str, 
     assert missed > 0  # the bounds are not idle
 
 
-def test_bounds_of_two_classes_spend_all_on_one_side() -> None:
-    from scipy.stats import beta
+def tail(successes: int, n: int, p: float) -> float:
+    """The probability of so many successes or more of n."""
+    return sum(comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(successes, n + 1))
 
-    surely = np.array([90, 10])
-    p_low, p_up = bounds(surely, surely, 0, 100, 0.95)
-    assert p_low == pytest.approx(beta.ppf(0.05, 90, 11), abs=1e-8)
+
+def test_bounds_are_where_the_tails_say() -> None:
+    two = np.array([90, 10])
+    p_low, p_up = bounds(two, two, 0, 100, 0.95)
+    assert tail(90, 100, p_low) == pytest.approx(0.05, abs=1e-6)  # all of it on one side
+    assert tail(90, 100, p_low) < 0.05
     assert p_up == 1 - p_low
-    surely = np.array([60, 25, 15])
-    p_low, p_up = bounds(surely, surely, 0, 100, 0.95)
-    assert p_low == pytest.approx(beta.ppf(0.05 / 3, 60, 41), abs=1e-8)
-    assert p_up == pytest.approx(beta.ppf(1 - 0.05 / 3, 26, 75), abs=1e-8)
-    assert p_low < beta.ppf(0.05 / 3, 60, 41) and p_up > beta.ppf(1 - 0.05 / 3, 26, 75)
-    assert bounds(np.array([99, 1, 0]), np.array([99, 1, 0]), 0, 100, 0.95)[1] <= 1 - 0.9
+    three = np.array([60, 25, 15])
+    p_low, p_up = bounds(three, three, 0, 100, 0.95)
+    assert tail(60, 100, p_low) == pytest.approx(0.05 / 3, abs=1e-6)
+    assert 1 - tail(26, 100, p_up) == pytest.approx(0.05 / 3, abs=1e-6)
+    sure = np.array([99, 1, 0])
+    p_low, p_up = bounds(sure, sure, 0, 100, 0.95)
+    assert p_up <= 1 - p_low
 
 
 def test_ties_of_the_base_count_for_no_class_and_for_each() -> None:

@@ -236,7 +236,7 @@ def test_dne_leaves_the_mean_gradient_of_all_its_points() -> None:
     found = gradients(defense, batch)
     torch.manual_seed(3)
     hull = defense.hulls.of(batch)
-    logits, expected = drawn(hull, 1.0, 0.5), [torch.zeros_like(weight) for weight in module.parameters()]
+    logits, expected = drawn(hull, 0.1, 0.1), [torch.zeros_like(weight) for weight in module.parameters()]
     for _ in range(3):
         logits = logits.detach().requires_grad_()
         loss = loss_at(defense, batch, logits)
@@ -352,6 +352,22 @@ def test_ascc_adds_the_weighted_divergence_to_plain_training() -> None:
     torch.manual_seed(0)
     logits = defense.worst(batch, defense.hulls.of(batch))
     assert loss == pytest.approx(Defense.loss(defense, batch).item() + 4 * kl_at(defense, batch, logits), abs=1e-5)
+
+
+@pytest.mark.parametrize(("defense", "passes"), [(DNE(), 4), (DNE(steps=0), 1), (ASCC(), 8)])
+def test_a_batch_costs_what_the_docs_say(defense: Any, passes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(defense)
+    learner, seen = defense.setting.learner, []
+    logits = learner.logits
+    monkeypatch.setattr(learner, "logits", lambda *given: seen.append(1) or logits(*given))
+    defense.backward(batch_of(learner, defense.setting.inputs, defense.setting.gold))
+    assert len(seen) == passes
+
+
+def test_frozen_vectors_stay_as_they_are() -> None:
+    for defense in (DNE(), ASCC()):
+        victim = hardened(defense, "cnn", options={"freeze_vectors": True})
+        assert torch.equal(victim.net.embedding.weight, victim_for("cnn").net.embedding.weight)
 
 
 @pytest.mark.parametrize("defense", [DNE(), ASCC()], ids=["dne", "ascc"])

@@ -79,7 +79,8 @@ class ASCC(Defense):
         with still(learner.module):
             with torch.no_grad():
                 base, corners = vectors_of(learner, batch, hull)
-                clean = learner.logits(batch)
+                # by vectors: some networks answer ids out of tables that they would build anew after each update
+                clean = learner.logits(batch, base)
             for _ in range(self.steps):
                 weights = hull.weights(logits)
                 moved = learner.logits(batch, hull.mixed(base, corners, weights))

@@ -11,7 +11,7 @@ A token that training hides as `<unk>` stays hidden: it has no substitutes in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -111,16 +111,16 @@ def second_order(candidates: Candidates) -> Candidates:
     def alone(word: str) -> tuple[str, ...]:
         return tuple(candidates(Text.from_words([word]))[0])
 
+    @cache
+    def second(word: str, options: tuple[str, ...]) -> list[str]:
+        near = {word.lower(), *(option.lower() for option in options)}
+        further = dict.fromkeys(other for option in options for other in alone(option))
+        return [other for other in further if other.lower() not in near]
+
     def found(text: Text) -> list[list[str]]:
-        return [_second(word, options, alone) for word, options in zip(text.words, candidates(text), strict=True)]
+        return [second(word, tuple(options)) for word, options in zip(text.words, candidates(text), strict=True)]
 
     return found
-
-
-def _second(word: str, options: Sequence[str], alone: Callable[[str], Sequence[str]]) -> list[str]:
-    near = {word.lower(), *(option.lower() for option in options)}
-    further = dict.fromkeys(second for option in options for second in alone(option))
-    return [second for second in further if second.lower() not in near]
 
 
 def _look_up(setting: Setting, sources: Sequence[Candidates], part: slice, most: int | None) -> list[_Corners]:
@@ -141,7 +141,7 @@ def _merged(ids: NDArray[np.int64], found: Sequence[Options], most: int | None) 
     read = at < len(ids)
     at, token, order = at[read], token[read], order[read]
     corners = _Corners(at, token, order, ids[at].astype(np.int32))
-    _, firsts = np.unique(np.stack([at, token]), axis=1, return_index=True)
+    _, firsts = np.unique(at.astype(np.int64) << 32 | token, return_index=True)
     firsts = np.sort(firsts)  # as they were found
     corners = corners.where(firsts[np.argsort(at[firsts], kind="stable")])
     corners = corners.where(corners.token != corners.origin)

@@ -22,7 +22,7 @@ Defender paper never moves the schedule, and takes the larger of two cross-entro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -86,8 +86,6 @@ class Ibp(Defense):
         self._valid = None if setting.valid is None else list(self._bounded(*setting.valid))
         self._certified: float | None = None
 
-    # ------------------------------------------------------------------ schedule
-
     @property
     def progress(self) -> float:
         """How much of the ramp is over: from 0 to 1."""
@@ -102,17 +100,19 @@ class Ibp(Defense):
         """Go on from there."""
         self._seen = int(rest["seen"])
 
-    # ------------------------------------------------------------------ loss
-
     def loss(self, batch: Batch) -> Tensor:
         """Both cross-entropies at this point of the schedule."""
         kappa, eps = self.kappa * self.progress, self.eps * self.progress
         if kappa == 0:
             return super().loss(batch)
-        found = features(self._net, Swapping(self._sets(batch), eps, self._budget(batch)))
+        found = features(self._net, Swapping(self._sets(batch), eps, self._budget(batch))).dropped(self._net.dropout)
         worst = nn.functional.cross_entropy(-found.margins(batch.gold), batch.gold)
         clean = nn.functional.cross_entropy(self._logits(batch, found), batch.gold)
         return kappa * worst + (1 - kappa) * clean
+
+    def defaults(self, kind: str) -> dict[str, Any]:
+        """Room for the schedule: the last third of the epochs is where a certified model is made."""
+        return {"epochs": 20, "patience": 7}
 
     def backward(self, batch: Batch) -> float:
         """Gradients of the loss, then one batch on in the schedule."""
@@ -124,7 +124,7 @@ class Ibp(Defense):
         """The logits of plain training, from the same pass where it has them."""
         if found.text is None:
             return self.setting.learner.logits(batch)
-        return nn.functional.linear(self._net.dropout(found.text), found.weight, found.bias)
+        return nn.functional.linear(found.text, found.weight, found.bias)
 
     def _sets(self, batch: Batch) -> SwapSets:
         """The substitutes of training texts; a token that is hidden in this batch has none."""
@@ -147,9 +147,7 @@ class Ibp(Defense):
             return torch.full((len(batch.gold),), int(self.budget))
         return torch.tensor([allowed_swaps(length, self.budget) for length in batch.real.sum(1).tolist()])
 
-    # ------------------------------------------------------------------ validation
-
-    def _bounded(self, inputs: Sequence[Input], gold: Sequence[int]) -> Any:
+    def _bounded(self, inputs: Sequence[Input], gold: Sequence[int]) -> Iterator[tuple[Batch, SwapSets]]:
         """Validation texts in batches with their substitutes."""
         learner = self.setting.learner
         rows, labels = list(learner.encode(inputs)), np.asarray(gold, np.int64)

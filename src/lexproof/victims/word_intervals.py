@@ -62,6 +62,12 @@ class Features(NamedTuple):
     bias: Tensor
     text: Tensor | None = None
 
+    def dropped(self, dropout: nn.Dropout) -> Features:
+        """With some features left out: the same of the box and of the texts."""
+        kept = dropout(torch.ones_like(self.box.low))  # never negative, so the ends stay in order
+        box = Box(self.box.low * kept, self.box.high * kept)
+        return self._replace(box=box, text=None if self.text is None else self.text * kept)
+
     def margins(self, gold: Tensor) -> Tensor:
         """Lower bounds of the margins of the gold classes (B,) over all classes: (B, C), 0 for the gold class itself.
 
