@@ -125,9 +125,11 @@ def single_words(victim: Victim, texts: Texts, sizes: Sizes) -> dict[str, Any] |
 
 
 def clean(victim: Victim, texts: Texts, count: int) -> dict[str, Any]:
-    """Accuracy on the first texts."""
-    right = victim.predict(list(texts.texts[:count])) == np.array(texts.labels[:count])
-    return share_of(int(right.sum()), len(right))
+    """Accuracy on the first texts, which of them are right, and what always naming one class would reach."""
+    gold = np.array(texts.labels[:count])
+    right = victim.predict(list(texts.texts[:count])) == gold
+    majority = float(np.bincount(gold).max() / len(gold))
+    return {**share_of(int(right.sum()), len(right)), "right": right.astype(int).tolist(), "majority": majority}
 
 
 def smoothed(victim: Victim, items: Sequence[Item], sizes: Sizes, seed: int) -> dict[str, Any] | None:

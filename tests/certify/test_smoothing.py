@@ -345,7 +345,10 @@ def test_what_a_certificate_says() -> None:
     space = Space("a b c d e x", [["b"], ["c"], [], [], [], ["y"]], 2)
     masked = certify_smoothed(RanMask(Says(lambda text: 1), rate=0.7), space, seed=4)
     assert (masked.label, masked.radius, masked.is_whole) == (1, 1, False)
-    assert "at most 1 of its words for any single words" in masked.statement
+    assert (
+        "gives class 1 to the text and to every text made from it by swapping at most 1 of its words for any single"
+        in masked.statement
+    )
     assert "speaks for the smoothed classifier, neither for its base nor for its finite number" in masked.statement
     swapped = certify_smoothed(smoothed("safer", Says(lambda text: 1)), space.restrict([0, 5]), 1)
     assert (swapped.radius, swapped.is_whole, swapped.selection) == (2, True, 0)

@@ -49,6 +49,9 @@ def test_sets_of_the_attacker_are_covered_and_others_are_not(models: Path, capsy
     (models / "words.json").write_text(json.dumps({"w1": ["w9"]}))
     _, out, _ = call(capsys, "smooth", TEXT, "--model", "swapped", *ASK, "--json")
     assert [(own["radius"], own["whole"]) for own in records(out)] == [(0, False)]
+    assert "to the text, and no swap is certified" in records(out)[0]["statement"]
+    _, out, _ = call(capsys, "smooth", TEXT, "--model", "swapped", *ASK)
+    assert "class 0: certain for the text itself, for no swap; probability at least" in out
 
 
 def test_a_wrong_class_is_not_certified(models: Path, capsys: pytest.CaptureFixture[str]) -> None:

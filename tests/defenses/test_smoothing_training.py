@@ -81,6 +81,19 @@ def test_copies_reach_the_loss(kind: str) -> None:
     assert not torch.equal(weights(hardened(RanMaskTraining(rate=0.3), kind, options=ONCE)), masked)
 
 
+@pytest.mark.parametrize("defense", [RanMaskTraining(), SaferTraining()], ids=lambda own: str(own.name))
+def test_it_costs_as_much_as_plain_training(defense: Smoothing, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lexproof.training.word_learner import WordLearner
+
+    passes: list[int] = []
+    plain = WordLearner.logits
+    monkeypatch.setattr(WordLearner, "logits", lambda *given: passes.append(1) or plain(*given))  # type: ignore[func-returns-value]
+    hardened(None, "cnn")
+    once = len(passes)
+    hardened(defense, "cnn")
+    assert (once, len(passes)) == (6, 12)  # 48 texts in batches of 16, twice
+
+
 def test_without_synonyms_training_with_sets_is_plain() -> None:
     from lexproof.candidates import Table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,14 +16,37 @@ BadRows = Sequence[tuple[int, str]]
 """(line, reason) of rows of the data file that could not be read."""
 
 
-def about_victim(victim: Victim) -> dict[str, Any]:
-    """Name, kind, labels and fingerprint."""
-    return {
+def about_victim(victim: Victim, candidates: object = None) -> dict[str, Any]:
+    """Name, kind, labels and fingerprint; of a defended one its defense, and what must be said beside its figures."""
+    said: dict[str, Any] = {
         "name": victim.name or victim.kind,
         "kind": victim.kind,
         "labels": list(victim.labels),
         "fingerprint": victim.fingerprint,
     }
+    training: Mapping[str, Any] = getattr(victim, "training", {})
+    if training.get("defense"):
+        said["defense"] = training["defense"]
+    caveats = [*getattr(victim, "caveats", ()), *_shared(training, candidates)]
+    return said | ({"caveats": caveats} if caveats else {})
+
+
+def _shared(training: Mapping[str, Any], candidates: object) -> Iterator[str]:
+    """Whether the victim was defended with the substitutes that it is attacked with."""
+    known, used = training.get("synonyms") or {}, getattr(candidates, "spec", {})
+    name = (training.get("defense") or {}).get("name")
+    if not known or not used:
+        return
+    if known.get("fingerprint") == getattr(candidates, "fingerprint", None):
+        yield (
+            f"the defense ({name}) was trained on the very substitutes that are used here: attacker and defender share "
+            "them, and against others it may hold less well"
+        )
+    elif (known.get("name"), known.get("lexicon")) == (used.get("name"), used.get("lexicon")):
+        yield (
+            f"the defense ({name}) was trained on substitutes of the same source, {used['name']}, with other settings: "
+            "attacker and defender share much, and against others it may hold less well"
+        )
 
 
 def about_data(name: str, n: int, bad_rows: BadRows) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def _about(run: Run, subject: Subject) -> dict[str, Any]:
         "command": subject.command,
         "seed": settings.seed,
         "seconds": round(time.perf_counter() - run.started, 3),
-        "victim": about_victim(victim),
+        "victim": about_victim(victim, subject.candidates),
         "data": about_data(subject.name, len(subject.texts), subject.bad_rows),
         "candidates": spec_of(subject.candidates),
         "encoder": subject.encoder_name(settings),

@@ -86,10 +86,10 @@ class SmoothedCertificate:
         if self.radius is None:
             return f"Nothing is claimed: class {self.label} is not certain for the text itself. {of}"
         words = "any single words" if self.any_word else "substitutes of the space"
-        swapped = "no word" if not self.radius else f"at most {self.radius} of its words"
+        swapped = f" and to every text made from it by swapping at most {self.radius} of its words for {words}"
         return (
             f"With confidence {self.confidence:g} over the draws, the smoothed classifier ({self.kind}) gives class "
-            f"{self.label} to every text made from this one by swapping {swapped} for {words}. {of}"
+            f"{self.label} to the text{swapped if self.radius else ', and no swap is certified'}. {of}"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -159,6 +159,8 @@ def show(summary: dict[str, Any], folder: Path | None) -> None:
         console.print(f"{name:>22}  {value}", soft_wrap=True)
     if summary["errors"]:
         console.print(f"{'texts not answered':>22}  {summary['errors']}")
+    for caveat in summary["victim"].get("caveats", ()):
+        console.print(Text(f"{'mind':>22}  {caveat}"), soft_wrap=True)
     if folder is not None:
         console.print(f"{'report':>22}  {folder / 'report.html'}", soft_wrap=True)
 

@@ -133,9 +133,12 @@ def _show(record: dict[str, Any], labels: tuple[str, ...]) -> None:
     said.append(f" (gold: {visible(labels[record['label']])})" if wrong else "")
     if record["abstained"]:
         said.append(": not certain", style="yellow")
+    elif record["whole"]:
+        said.append(f": holds for up to {plural(record['radius'], 'swap')}, the whole space", style="green")
+    elif record["radius"]:
+        said.append(f": holds for up to {plural(record['radius'], 'swap')} of {record['max_swaps']}", style="green")
     else:
-        said.append(f": holds for up to {plural(record['radius'], 'swap')}", style="green" if record["radius"] else "")
-        said.append(", the whole space" if record["whole"] else f" of {record['max_swaps']}")
+        said.append(": certain for the text itself, for no swap")
     said.append(f"; probability at least {record['p_low']:.4f}, of any other at most {record['p_up']:.4f}", style="dim")
     console.print(said, soft_wrap=True)
 

@@ -13,11 +13,11 @@ has its exact range under the budget, the layers above it intervals; in a recurr
 Cost: about 2 plain epochs an epoch for the convolutional network, where the pass of the text itself is shared.
 
 Reference: Jia, Raghunathan, Göksel and Liang 2019, Certified Robustness to Adversarial Word Substitutions.
-Deviations: the authors' networks have a ReLU layer for each word before the box is taken, ours have not, and so no
-weights that learn to bring substitutes together but the word vectors themselves; their frozen vectors are an option
-(`freeze_vectors`).  Their binary loss bounds one logit, ours the margin over every other class.  They keep the last
-epochs' best by certified accuracy; we weigh it with clean accuracy as the loss does.  The public benchmark of the
-Defender paper never moves the schedule, and takes the larger of two cross-entropies, which is no worst case.
+Deviations: the authors' networks have a ReLU layer for each word before the box is taken; ours have none, so that the
+word vectors themselves, frozen there, learn to bring substitutes together.  Their code bounds one logit of two classes
+and takes the larger of the batch's mean losses at the lower and at the upper ends, which may be less than the worst
+case; here each text has its own, over every other class.  They keep the epoch of the best certified accuracy; here it
+is weighed with clean accuracy as in the loss.  The Defender paper's code never moves the schedule.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ def facts(summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     victim = summary.get("victim") or {}
     found = (
         ("Classifier", _named(victim)),
+        ("Defense", _defense(victim)),
         ("Labels", ", ".join(str(label) for label in victim.get("labels") or ())),
         ("Fingerprint", victim.get("fingerprint")),
         ("Texts", _texts(summary.get("data") or {})),
@@ -44,6 +45,20 @@ def candidates(summary: Mapping[str, Any]) -> str:
     """The specification of the substitutes as JSON, one setting a line."""
     spec = summary.get("candidates")
     return "" if not spec else visible(json.dumps(spec, indent=2, ensure_ascii=False))
+
+
+def caveats(summary: Mapping[str, Any]) -> tuple[str, ...]:
+    """What must be said beside the figures, as sentences."""
+    said = (summary.get("victim") or {}).get("caveats") or ()
+    return tuple(visible(f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in map(str, said))
+
+
+def _defense(victim: Mapping[str, Any]) -> str:
+    """Name and settings, as `lexproof harden` takes them."""
+    spec = dict(victim.get("defense") or {})
+    name = spec.pop("name", "")
+    settings = "&".join(f"{key}={value}" for key, value in spec.items())
+    return f"{name}?{settings}" if name and settings else str(name)
 
 
 def _named(victim: Mapping[str, Any]) -> str:

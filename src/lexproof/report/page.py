@@ -18,7 +18,7 @@ from lexproof.report.definitions import further
 from lexproof.report.embed import asset, json_block, policy
 from lexproof.report.evidence import label_name
 from lexproof.report.explanations import mean_agreement
-from lexproof.report.facts import bad_rows, byline, candidates, facts
+from lexproof.report.facts import bad_rows, byline, candidates, caveats, facts
 from lexproof.report.headline import headline, takeaways
 from lexproof.report.rows import Row, row
 from lexproof.report.saliency import saliency_css
@@ -65,6 +65,7 @@ def _context(summary: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
         "finished": summary.get("finished", True),
         "headline": headline(summary),
         "takeaways": takeaways(summary),
+        "caveats": caveats(summary),
         "byline": byline(summary),
         "cards": cards(summary),
         "dangerous": list(summary.get("dangerous") or ()),
