@@ -3,6 +3,8 @@
 Before each epoch but the plain ones (or every `every`-th of them) the network as it is is asked, about `limit` training
 texts, how few swaps fool it; what does so is trained on with the true label.
 
+A text of which the attack finds no flip adds nothing; no proof is sought that it has none.
+
 Guarantee: where the answer is a Minimum no flip of the space has fewer swaps than the one trained on; `measures` says
 for how many texts that is so (`exact`).  It is for nearly all with mlp and cnn, whose minimum is solved exactly.  The
 other kinds are asked by attack and enumeration alone, since bounds of them take longer than the training: their flips
@@ -20,20 +22,33 @@ from typing import ClassVar
 
 from lexproof.answers import Minimum
 from lexproof.attacks.specs import from_spec
-from lexproof.certify.bracket import Bracketed
-from lexproof.certify.cascade import PROVERS
+from lexproof.certify.bracket import Bracketed, BracketSearch
+from lexproof.certify.cascade import PROVERS, Cascade, check_provers
+from lexproof.certify.ledger import Ledger
 from lexproof.defenses.generated import Generated, Generating, Made, made_of
 from lexproof.engine import Limits, Outcome
 from lexproof.errors import InputError
 from lexproof.evidence import Witness
 from lexproof.goal import Goal
 from lexproof.points import IntArray
-from lexproof.questions import Minimize
-from lexproof.search import Search
+from lexproof.questions import Minimize, resolve_attack
+from lexproof.search import Search, Seed
 from lexproof.space import Space
 from lexproof.victims.base import Victim
 
 _SOLVED = ("mlp", "cnn")  # kinds with an exact solver
+
+
+class Below(Cascade):
+    """Provers of texts with fewer swaps than a flip that is known.
+
+    Where none is known they would prove that the whole space holds, which takes longest and gives no text to train on.
+    """
+
+    def __call__(self, space: Space, goal: Goal, ledger: Ledger, upto: int) -> Search[None]:
+        """Nothing is settled without a flip."""
+        if ledger.flip is not None:
+            yield from super().__call__(space, goal, ledger, upto)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +65,10 @@ class Fewest:
 
     def search(self, victim: Victim, space: Space, goal: Goal) -> Search[Bracketed]:
         """Attack from above, proof from below."""
-        return self.minimize.search(victim, space, goal)
+        own = self.minimize
+        provers = Below(victim, check_provers(own.provers), own.max_points, own.max_nodes, own.record)
+        method = BracketSearch(attack=resolve_attack(own.attack, victim, own.default), provers=provers)
+        return method(space, goal, Seed(own.seed, ("attack", space.original)))
 
     def flip(self, outcome: Outcome) -> IntArray | None:
         """The upper end."""

@@ -1,0 +1,128 @@
+"""lexproof harden: from a file to a model that loads, resumable, and told in one line what is wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+pytest.importorskip("torch")
+
+from calls import call as call_in
+
+import lexproof as lp
+from lexproof.registry import entries
+from lexproof.training import checkpoint as checkpoints
+from small_training import reviews
+
+
+class Result(NamedTuple):
+    status: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
+    return lambda *arguments: Result(*call_in(capsys, *map(str, arguments)))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "train.jsonl"
+    rows = zip(*reviews(60), strict=True)
+    path.write_text(
+        "".join(json.dumps({"text": text, "label": "good" if label else "bad"}) + "\n" for text, label in rows)
+    )
+    return path
+
+
+SMALL = ("--epochs", "2", "--batch-size", "16", "--set", "dim=8", "--set", "filters=8", "--set", "max_length=16")
+
+
+def test_a_defended_model_is_written_and_loads(call: Callable[..., Result], data: Path, tmp_path: Path) -> None:
+    result = call("harden", "freelb++?steps=2", "--data", data, "--out", tmp_path / "held", *SMALL, "--json")
+    assert result.status == 0, result.stderr
+    said = json.loads(result.stdout)
+    assert said["kind"] == "cnn" and said["defense"] == "freelb++"
+    victim = lp.load(tmp_path / "held")
+    assert victim.labels == ("bad", "good")
+    assert victim.training["defense"]["steps"] == 2  # type: ignore[attr-defined]
+    assert not (tmp_path / "held.checkpoint").exists()
+
+
+def test_it_resumes_where_it_was_interrupted(
+    call: Callable[..., Result], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lexproof.cli.train import TrainingBar
+
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    arguments = ("harden", "rand", "--data", data, *SMALL)
+    whole = call(*arguments, "--out", tmp_path / "whole")
+    assert whole.status == 0, whole.stderr
+    step = TrainingBar.step
+
+    def stopping(bar: TrainingBar, epoch: int, done: int, steps: int, loss: float) -> None:
+        step(bar, epoch, done, steps, loss)
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TrainingBar, "step", stopping)
+        assert call(*arguments, "--out", tmp_path / "parts").status == 130
+    assert (tmp_path / "parts.checkpoint").is_file() and not (tmp_path / "parts").exists()
+    refused = call(*arguments, "--out", tmp_path / "parts", "--seed", "1")
+    assert refused.status == 2 and "other data, model or settings" in refused.stderr
+    resumed = call(*arguments, "--out", tmp_path / "parts")
+    assert resumed.status == 0 and "resuming from" in resumed.stderr
+    assert lp.load(tmp_path / "parts").fingerprint == lp.load(tmp_path / "whole").fingerprint
+
+
+def test_synonyms_are_apart_unless_shared(call: Callable[..., Result], data: Path, tmp_path: Path) -> None:
+    for name, options in (("apart", ()), ("shared", ("--share-synonyms",))):
+        result = call("harden", "ascc?steps=1", "--data", data, "--out", tmp_path / name, *SMALL, *options)
+        assert result.status == 0, result.stderr
+    attacker = lp.candidates.from_spec("default")
+    known = {name: lp.load(tmp_path / name).training["synonyms"] for name in ("apart", "shared")}  # type: ignore[attr-defined]
+    assert known["apart"]["name"] == "wordnet"
+    assert known["shared"]["fingerprint"] == attacker.fingerprint  # type: ignore[attr-defined]
+    texts = tmp_path / "texts.csv"
+    texts.write_text("text,label\nthe film was good,good\n")
+    for name, is_said in (("apart", False), ("shared", True)):
+        folder = tmp_path / f"run-{name}"
+        result = call("audit", "--model", tmp_path / name, "--data", texts, "--out", folder)
+        assert result.status == 0, result.stderr
+        page = (folder / "report.html").read_text()
+        assert ("attacker and defender share them" in page) == is_said
+        assert ("attacker and defender share them" in " ".join(result.stdout.split())) == is_said
+        assert "ascc?steps=1" in page  # which defense, among the facts
+
+
+def test_the_list_says_family_cost_and_reference(call: Callable[..., Result]) -> None:
+    result = call("list", "defenses", "--json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["name"] for row in rows] == list(entries("defenses")) and len(rows) == 17
+    assert all(row["family"] and row["cost"] and row["reference"] for row in rows)
+    assert "family" in call("list", "defenses").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("ascd",), "unknown defense 'ascd'; did you mean 'ascc'?"),
+        (("freelb?step=3",), "unknown setting 'step' of defense 'freelb'; available:"),
+        (("ibp", "--kind", "transformer"), "transformer"),
+        (("rand", "--share-synonyms"), "expected no synonyms for the defense 'rand', which uses none, got some"),
+        (("ascc", "--share-synonyms", "--synonyms", "wordnet"), "expected --synonyms or --share-synonyms, got both"),
+        (("ascc", "--synonyms", "wordnot"), "wordnot"),
+        (("rand", "--set", "fitlers=3"), "unknown setting 'fitlers'; did you mean 'filters'?"),
+    ],
+)
+def test_mistakes_are_told_before_training(
+    call: Callable[..., Result], data: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    result = call("harden", *arguments, "--data", data, "--out", tmp_path / "held")
+    assert result.status == 2
+    assert message in result.stderr and "epoch 1" not in result.stderr
+    assert not (tmp_path / "held").exists()
