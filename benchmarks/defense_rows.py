@@ -44,6 +44,7 @@ class Sizes:
     attacked: int  # texts
     minima: int  # texts
     provers: str  # separated by commas
+    max_queries: int  # for a minimum, attack and proof together
     max_points: int  # texts scored for the proof of a minimum
     max_nodes: int  # nodes bounded for it
     limit: float  # seconds a text, in case that points and nodes do not end it before: depends on the machine
@@ -93,7 +94,7 @@ def attacked(victim: Victim, items: Sequence[Item], attack: str, seed: int) -> d
 def minima(victim: Victim, items: Sequence[Item], sizes: Sizes, seed: int) -> dict[str, Any]:
     """The bracket of the minimum of each text, and the most swaps that its space allows."""
     begun = time.process_time()
-    limits = Limits(time_limit=sizes.limit)
+    limits = Limits(sizes.max_queries, sizes.limit)
     provers = tuple(sizes.provers.split(","))
     budget = {"max_points": sizes.max_points, "max_nodes": sizes.max_nodes, "limits": limits}
     question = Minimize(provers=provers, record=False, seed=seed, **budget)

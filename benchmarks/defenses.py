@@ -11,7 +11,7 @@ Each row (setting, defense, seed) is a file OUT/SETTING/DEFENSE-SEED.json, writt
 run goes on where it was, and several processes may share a folder, since each locks the row it works on.  Models are
 written to MODELS/SETTING/DEFENSE-SEED and used again; an interrupted training resumes from its checkpoint there.  A row
 that was measured with other sizes is measured again.  The run ends with the table in Markdown, and with --table it only
-prints it, with what the papers claim and whether it is seen (`defense_table.py`).
+prints it, with what the papers claim and whether it is seen (`defense_claims.py`).
 """
 
 import argparse
@@ -50,13 +50,15 @@ SHARING = ("safer", "dne", "ascc", "ibp", "minimal")
 SMOOTHED = ("safer", "ranmask")
 
 _CNN = Sizes(
-    clean=100_000, attacked=100, minima=100, provers=",".join(PROVERS), max_points=20_000, max_nodes=2000, limit=120.0,
+    clean=100_000, attacked=100, minima=100, provers=",".join(PROVERS), max_queries=30_000, max_points=20_000,
+    max_nodes=2000, limit=120.0,
     rho_texts=60, rho_words=500, rho_method="exact", patience=128, votes=1000,
 )  # fmt: skip
 # what linear bounds prove of a recurrent network, texts scored by the thousand prove sooner
 _BILSTM = replace(_CNN, provers="interval,enumeration", rho_words=300)
 _TRANSFORMER = replace(
-    _CNN, clean=1000, attacked=50, minima=30, provers="enumeration", max_points=1000, votes=200,
+    _CNN, clean=1000, attacked=50, minima=30, provers="enumeration", max_queries=1500, max_points=1000,
+    votes=200,
     rho_texts=20, rho_words=300, rho_method="euba", patience=64,
 )  # fmt: skip
 
@@ -135,9 +137,9 @@ def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
     written(folder.with_suffix(".json"), {"recipe": recipe, "cpu": cpu})
 
 
-def model_of(head: dict[str, Any], folder: Path) -> tuple[Victim, dict[str, Any]]:
+def model_of(head: dict[str, Any], recipe: dict[str, Any], folder: Path) -> tuple[Victim, dict[str, Any]]:
     """The model, trained if it is not there or was trained otherwise, and what its training was."""
-    recipe, beside = recipe_of(head), folder.with_suffix(".json")
+    beside = folder.with_suffix(".json")
     if not beside.exists() or json.loads(beside.read_text())["recipe"] != recipe:
         folder.parent.mkdir(parents=True, exist_ok=True)
         train(recipe, head["defense"].removesuffix(SHARED), folder)
@@ -170,10 +172,11 @@ def written(path: Path, row: dict[str, Any]) -> None:
 def measure(path: Path, head: dict[str, Any], texts: Texts, models: Path) -> None:
     """Train the model if it is not there, and ask what the row does not hold yet."""
     try:
-        victim, training = model_of(head, models / head["setting"] / path.stem)
+        recipe = recipe_of(head)
     except (InputError, NoRule) as error:  # such as interval training of a transformer: said in the table
         written(path, {**head, "left_out": str(error)})
         return
+    victim, training = model_of(head, recipe, models / head["setting"] / path.stem)
     row = json.loads(path.read_text()) if path.exists() else {}
     head = {**head, "fingerprint": victim.fingerprint}
     row = row if {name: row.get(name) for name in head} == head else dict(head)

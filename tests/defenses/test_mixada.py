@@ -165,6 +165,19 @@ def test_mixup_reaches_the_gradient_and_its_weight_counts(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cnn", "transformer"])
+def test_a_mixture_costs_a_second_pass(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    defense, batch = begun(kind)
+    learner, calls = defense.setting.learner, []
+    logits = learner.logits
+    monkeypatch.setattr(learner, "logits", lambda *given: calls.append(len(given)) or logits(*given))
+    defense.loss(batch)
+    assert len(calls) == 2
+    defense.epoch = defense.plain
+    defense.loss(batch)
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize("kind", ["cnn", "transformer"])
 def test_weights_differ_from_those_of_ada(kind: str) -> None:
     options = {"epochs": 2}
     with_mixup = hardened(MixAda(limit=12), kind, source=SOURCE, options=options)

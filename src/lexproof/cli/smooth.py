@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -147,26 +148,28 @@ def _show(record: dict[str, Any], labels: tuple[str, ...]) -> None:
 class Tally:
     """How many texts have the gold class for certain, and within how many swaps."""
 
-    radii: list[int] = field(default_factory=list)  # of each text; -1 if nothing is certain or the class is wrong
-    whole: int = 0
+    radii: list[float] = field(default_factory=list)
+    """Of each text; -1 if nothing is certain or the class is wrong, infinite if its whole space is certified."""
+    swaps: int = 0
     confidence: float = 0.0
 
     def add(self, certificate: SmoothedCertificate, gold: int | None) -> None:
         """Take a text's certificate."""
-        right = certificate.radius is not None and gold in (None, certificate.label)
-        self.radii.append(-1 if certificate.radius is None or not right else certificate.radius)
-        self.whole += right and certificate.is_whole
         self.confidence = certificate.confidence
+        if certificate.radius is None or gold not in (None, certificate.label):
+            self.radii.append(-1)
+            return
+        self.radii.append(inf if certificate.is_whole else certificate.radius)
+        self.swaps = max(self.swaps, certificate.radius)
 
     def sentence(self) -> str:
         """The certified shares of all texts, and what they are about; the interval is over the draw of the texts."""
-        n = len(self.radii)
-        low, high = clopper_pearson(self.whole, n, 0.95)
-        curve = ", ".join(f"{r}: {percent(self._share(r))}" for r in range(max(self.radii, default=-1) + 1))
+        n, whole = len(self.radii), self.radii.count(inf)
+        low, high = clopper_pearson(whole, n, 0.95)
+        curve = ", ".join(f"{r}: {percent(self._share(r))}" for r in range(self.swaps + 1))
         return (
-            f"certified for the whole space: {self.whole} of {n} texts, {percent(self.whole / n)} "
-            f"[{low:.4f}, {high:.4f}] (95 % Clopper-Pearson); by number of swaps: {curve or 'none'}.  These speak for "
-            f"the smoothed classifier, each with confidence {self.confidence:g}; not for its base, nor for a finite "
+            f"certified for the whole space: {whole} of {n} texts, {percent(whole / n)} "
+            f"[{low:.4f}, {high:.4f}] (95 % Clopper-Pearson); by number of swaps: {curve}.  These speak for the smoothed classifier, each with confidence {self.confidence:g}; not for its base, nor for a finite "
             "number of copies"
         )
 

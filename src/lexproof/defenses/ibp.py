@@ -24,24 +24,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lexproof.errors import InputError, NoRule
-from lexproof.space import allowed_swaps
-from lexproof.text import Input
+from lexproof.space import Space, allowed_swaps
+from lexproof.text import Input, Text
 from lexproof.training.defense import Defense, Setting
-from lexproof.training.learner import Batch, Options
+from lexproof.training.learner import Batch
+from lexproof.training.word_learner import WordLearner
 from lexproof.victims.folder import WORD_KINDS
-from lexproof.victims.swap_sets import SwapSets
-from lexproof.victims.vocabulary import UNKNOWN
+from lexproof.victims.swap_sets import SwapSets, TextSwaps, text_swaps
 from lexproof.victims.word_intervals import Features, Swapping, features
 from lexproof.victims.word_net import WordNet
 
 _TEXTS = 64  # validation texts that are bounded together
+
+
+class _Bounded(NamedTuple):
+    """Validation texts with their swaps, and which of them have no others."""
+
+    batch: Batch
+    sets: SwapSets
+    is_whole: Tensor  # (B,)
 
 
 @dataclass(kw_only=True)
@@ -82,7 +90,7 @@ class Ibp(Defense):
         assert isinstance(net, WordNet), "check has refused other kinds"
         self._net = net
         self._seen = 0  # texts, over all epochs
-        self._options: dict[int, Options] = {}  # of training texts by number, looked up in the first epoch
+        self._swaps: dict[int, TextSwaps] = {}  # of training texts by number, looked up in the first epoch
         self._valid = None if setting.valid is None else list(self._bounded(*setting.valid))
         self._certified: float | None = None
 
@@ -127,17 +135,21 @@ class Ibp(Defense):
         return nn.functional.linear(found.text, found.weight, found.bias)
 
     def _sets(self, batch: Batch) -> SwapSets:
-        """The substitutes of training texts; a token that is hidden in this batch has none."""
-        new = [b for b, number in enumerate(batch.numbers.tolist()) if number not in self._options]
-        for b, own in zip(new, self._look_up([batch.inputs[b] for b in new]), strict=True):
-            self._options[int(batch.numbers[b])] = own
-        return _sets(batch, [self._options[number] for number in batch.numbers.tolist()], shown=True)
+        """The swaps of training texts; a token that is hidden in this batch has none."""
+        for number, given in zip(batch.numbers.tolist(), batch.inputs, strict=True):
+            if number not in self._swaps:
+                self._swaps[number] = self._look_up(given)
+        own = [self._swaps[number] for number in batch.numbers.tolist()]
+        return SwapSets.of_texts(batch.ids, batch.given["lengths"], own)
 
-    def _look_up(self, inputs: Sequence[Input]) -> list[Options]:
-        synonyms = self.setting.synonyms
+    def _look_up(self, given: Input) -> TextSwaps:
+        """All swaps of a text, those to unknown words too: `Learner.options` leaves these out, an attacker does not."""
+        learner, synonyms = self.setting.learner, self.setting.synonyms
+        assert isinstance(learner, WordLearner), "check has refused other kinds"
         if synonyms is None:
             raise InputError("expected synonyms to certify against, got none; give `synonyms`")
-        return self.setting.learner.options(inputs, synonyms)
+        text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
+        return text_swaps(learner.victim.bind(Space.around(text, synonyms, 1)))
 
     def _budget(self, batch: Batch) -> Tensor | None:
         """Swaps that each text allows."""
@@ -147,8 +159,8 @@ class Ibp(Defense):
             return torch.full((len(batch.gold),), int(self.budget))
         return torch.tensor([allowed_swaps(length, self.budget) for length in batch.real.sum(1).tolist()])
 
-    def _bounded(self, inputs: Sequence[Input], gold: Sequence[int]) -> Iterator[tuple[Batch, SwapSets]]:
-        """Validation texts in batches with their substitutes."""
+    def _bounded(self, inputs: Sequence[Input], gold: Sequence[int]) -> Iterator[_Bounded]:
+        """Validation texts in batches with their swaps."""
         learner = self.setting.learner
         rows, labels = list(learner.encode(inputs)), np.asarray(gold, np.int64)
         order = np.argsort([learner.length(row) for row in rows], kind="stable")
@@ -156,17 +168,22 @@ class Ibp(Defense):
             chosen = order[begin : begin + _TEXTS]
             texts = [inputs[b] for b in chosen]
             batch = learner.batch([rows[b] for b in chosen], texts, labels[chosen], chosen, None)
-            yield batch, _sets(batch, self._look_up(batch.inputs), shown=False)
+            own = [self._look_up(given) for given in batch.inputs]
+            sets = SwapSets.of_texts(batch.ids, batch.given["lengths"], own)
+            yield _Bounded(batch, sets, torch.tensor([swaps.is_whole for swaps in own]))
 
     def certified(self) -> float:
-        """The share of validation texts that intervals prove correct under all swaps, as far as float32 tells."""
+        """The share of validation texts that intervals prove correct under all swaps, as far as float32 tells.
+
+        A text with a swap that is not one token in place of one token is not proven.
+        """
         assert self._valid is not None
         held = 0
         with torch.no_grad():
-            for batch, sets in self._valid:
+            for batch, sets, is_whole in self._valid:
                 margins = features(self._net, Swapping(sets, 1.0, self._budget(batch))).margins(batch.gold)
-                held += int(((margins > 0).sum(1) == margins.shape[1] - 1).sum())
-        return held / sum(len(batch.gold) for batch, _ in self._valid)
+                held += int((((margins > 0).sum(1) == margins.shape[1] - 1) & is_whole).sum())
+        return held / sum(len(part.batch.gold) for part in self._valid)
 
     def merit(self, epoch: int, accuracy: float) -> float | None:
         """Certified and clean accuracy, weighed as in the loss; None while the schedule moves."""
@@ -179,15 +196,3 @@ class Ibp(Defense):
         """Where the schedule stands, and the share of validation texts that is certified."""
         certified = {} if self._certified is None else {"certified": self._certified}
         return {"eps": self.eps * self.progress, "kappa": self.kappa * self.progress, **certified}
-
-
-def _sets(batch: Batch, options: Sequence[Options], *, shown: bool) -> SwapSets:
-    """The substitutes of a batch; with `shown` only those of tokens that are not hidden."""
-    text = np.repeat(np.arange(len(options)), [len(own.at) for own in options])
-    at = np.concatenate([own.at for own in options])
-    token = np.concatenate([own.token for own in options])
-    if shown:
-        # a token that the vocabulary does not know has no options, so what is unknown here has been hidden
-        kept = batch.ids.numpy()[text, at] != UNKNOWN
-        text, at, token = text[kept], at[kept], token[kept]
-    return SwapSets.of(batch.ids, batch.given["lengths"], text, at, token)

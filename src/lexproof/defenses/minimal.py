@@ -91,7 +91,7 @@ class Minimal(Generating):
     """
 
     name: ClassVar[str] = "minimal"
-    limit: int = 500
+    limit: int = 1000
     every: int = 1
     attack: str = "best"
     max_nodes: int = 500

@@ -1,12 +1,16 @@
 """The substitutes of a batch of texts as ragged columns, and the ends of what they add to a layer.
 
+A substitute that the vocabulary does not know is a swap to `<unk>` like any other: no swap is left out because it is
+unknown, and a text with swaps that cannot be told by single tokens says so (`is_whole`).
+
 Symbols: B texts padded to L tokens, T different tokens among them and their substitutes, P places with substitutes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,8 +18,33 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lexproof.victims.vocabulary import PAD
+from lexproof.victims.word_space import WordBound
 
 Index = NDArray[np.int64]
+
+
+class TextSwaps(NamedTuple):
+    """The swaps of one text: token `at[s]`, which is `origin[s]`, may become `token[s]`."""
+
+    at: NDArray[np.int32]
+    token: NDArray[np.int32]
+    origin: NDArray[np.int32]
+    is_whole: bool
+    """Whether these are all swaps of the space that change a token that is read."""
+
+
+def text_swaps(bound: WordBound) -> TextSwaps:
+    """The swaps of a bound space, one token in place of one token; the budget of the space is not looked at."""
+    columns, sizes = bound.columns, bound.space.sizes
+    word = np.repeat(np.arange(len(sizes)), sizes)
+    first = columns.first[word]
+    choice = np.arange(len(word)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+    token, origin, at = columns.token[first + choice], columns.token[first], columns.start[word]
+    is_read = at < len(columns.ids)
+    is_single = (token >= 0) & (origin >= 0) & bound.is_local
+    kept = is_read & is_single & (token != origin)
+    at, token, origin = (part[kept].astype(np.int32) for part in (at, token, origin))
+    return TextSwaps(at, token, origin, bool(is_single[is_read].all()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +59,16 @@ class SwapSets:
     slots: Tensor  # (B, L) the texts, as numbers of tokens
     places: Tensor  # (P,) b * L + t
     columns: tuple[Tensor, ...]  # column 0 is the token at each place, column k its k-th substitute where it has one
+
+    @classmethod
+    def of_texts(cls, ids: Tensor, lengths: Tensor, swaps: Sequence[TextSwaps]) -> SwapSets:
+        """The swaps of these texts; a token that is not what it was when they were looked up (hidden) has none."""
+        text = np.repeat(np.arange(len(swaps)), [len(own.at) for own in swaps])
+        at, token, origin = (
+            np.concatenate([getattr(own, name) for own in swaps]).astype(np.int64) for name in ("at", "token", "origin")
+        )
+        shown = ids.numpy()[text, at] == origin
+        return cls.of(ids, lengths, text[shown], at[shown], token[shown])
 
     @classmethod
     def of(cls, ids: Tensor, lengths: Tensor, text: Index, at: Index, token: Index) -> SwapSets:

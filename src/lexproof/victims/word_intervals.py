@@ -136,10 +136,8 @@ def _lstm(net: LstmNet | BiLstmNet, given: Swapping) -> Features:
     weights, sets = [lstm.all_weights[0] for lstm in lstms], given.sets
     weight, bias = torch.cat([own[0] for own in weights]), torch.cat([own[2] + own[3] for own in weights])
     added = _looked_up(given, nn.functional.linear(net.embedding(sets.tokens), weight, bias))
-    if given.budget is None:
-        box = Box(added.original + added.low, added.original + added.high)
-    else:
-        box = Box(*given.region(*added).box())
+    may = 1.0 if given.budget is None else (given.budget > 0)[:, None, None]
+    box = Box(added.original + may * added.low, added.original + may * added.high)
     parts = [Box(*ends) for ends in zip(*(end.chunk(len(lstms), 2) for end in box), strict=True)]
     texts, length = torch.arange(len(sets.lengths)), sets.slots.shape[1]
     if isinstance(net, LstmNet):
