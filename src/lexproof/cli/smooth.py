@@ -168,9 +168,9 @@ class Tally:
         low, high = clopper_pearson(whole, n, 0.95)
         curve = ", ".join(f"{r}: {percent(self._share(r))}" for r in range(self.swaps + 1))
         return (
-            f"certified for the whole space: {whole} of {n} texts, {percent(whole / n)} "
-            f"[{low:.4f}, {high:.4f}] (95 % Clopper-Pearson); by number of swaps: {curve}.  These speak for the smoothed classifier, each with confidence {self.confidence:g}; not for its base, nor for a finite "
-            "number of copies"
+            f"certified for the whole space: {whole} of {n} texts, {percent(whole / n)} [{low:.4f}, {high:.4f}] "
+            f"(95 % Clopper-Pearson); by number of swaps: {curve}.  These speak for the smoothed classifier, each with "
+            f"confidence {self.confidence:g}; not for its base, nor for a finite number of copies"
         )
 
     def _share(self, swaps: int) -> float:
