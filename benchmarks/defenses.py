@@ -108,8 +108,10 @@ def recipe_of(head: dict[str, Any]) -> dict[str, Any]:
     defense = Defense() if name == PLAIN else defense_of(name)
     defense.check(kind, own)
     synonyms = SUBSTITUTES if head["defense"].endswith(SHARED) else None
-    kept = {key: head[key] for key in ("model", "seed", "train_texts", "epochs")}
-    return {**kept, "defense": defense.spec, "synonyms": synonyms}
+    kept = {key: head[key] for key in ("model", "seed", "train_texts")}
+    # a schedule needs the epochs that it was made for; counted against plain training, they are part of its cost
+    epochs = defense.defaults(kind).get("epochs", head["epochs"])
+    return {**kept, "epochs": epochs, "defense": defense.spec, "synonyms": synonyms}
 
 
 def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:

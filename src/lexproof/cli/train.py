@@ -49,6 +49,10 @@ class TrainingBar:
         """One step of all."""
         self._bar.update(self._task, description=f"epoch {epoch} loss {loss:.3f}", completed=step, total=steps)
 
+    def busy(self, what: str, done: int, total: int) -> None:
+        """Work between steps."""
+        self._bar.update(self._task, description=f"{what} {done} of {total} texts")
+
     def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
         """One epoch is over."""
         seen = "" if accuracy is None else f", validation accuracy {accuracy:.4f}"

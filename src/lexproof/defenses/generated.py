@@ -234,6 +234,7 @@ class Generating(Defense):
             block = numbers[asked : asked + _BLOCK]
             found += generate(question, victim, setting, block, self.max_share)
             asked += len(block)
+            setting.told("attacked", asked, len(numbers))
         found = found[:wanted]
         flips = [own.made.swaps for own in found if own.made.is_flip]
         self._figures = {"attacked": asked, "added": len(found), "flips": len(flips)}

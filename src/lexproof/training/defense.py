@@ -17,7 +17,7 @@ training resumes to the same weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, ClassVar
 
@@ -49,6 +49,8 @@ class Setting:
     synonyms: Candidates | None = None
     """The defender's substitutes; None if the defense asks for none."""
     valid: tuple[Sequence[Input], Sequence[int]] | None = None
+    told: Callable[[str, int, int], None] = lambda what, done, total: None
+    """Is told of work between steps: what it is, how many texts are done, of how many."""
 
 
 class Defense:

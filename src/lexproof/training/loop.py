@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -36,6 +36,14 @@ class Progress(Protocol):
 
     def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
         """An epoch ended with this mean loss and this accuracy on the validation texts."""
+
+
+@runtime_checkable
+class Busy(Protocol):
+    """Is told, too, of work between steps, such as the attacks of a defense."""
+
+    def busy(self, what: str, done: int, total: int) -> None:
+        """So many texts of all are done."""
 
 
 class Task(Protocol):

@@ -16,7 +16,7 @@ from lexproof.text import Input
 from lexproof.training.checkpoint import Checkpoint
 from lexproof.training.defense import Defense, Setting
 from lexproof.training.learner import Learner
-from lexproof.training.loop import Progress, Recipe, fit
+from lexproof.training.loop import Busy, Progress, Recipe, fit
 from lexproof.training.task import Classify
 from lexproof.victims.base import Victim
 
@@ -52,6 +52,7 @@ class Plan:
             rng=np.random.default_rng([self.seed, _DRAWS]),
             synonyms=self.synonyms,
             valid=valid,
+            **({"told": self.progress.busy} if isinstance(self.progress, Busy) else {}),
         )
         task = Classify(setting, self.defense, recipe)
         checkpoint = (

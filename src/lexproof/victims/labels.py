@@ -53,6 +53,16 @@ class LabelOnly(Victim):
         return np.asarray(scores >= best - self.victim.rounding, np.float64)
 
     @property
+    def training(self) -> dict[str, Any]:
+        """What the victim's training recorded."""
+        return dict(getattr(self.victim, "training", {}))
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What a report must say of the victim."""
+        return tuple(getattr(self.victim, "caveats", ()))
+
+    @property
     def fingerprint(self) -> str:
         """Hash of the victim and of what is hidden."""
         return hashlib.sha256(json.dumps([self.kind, self.victim.fingerprint]).encode()).hexdigest()[:16]
