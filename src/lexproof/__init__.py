@@ -41,8 +41,8 @@ from lexproof.verbs import certified_curve, count, count_curve, find, minimize, 
 if TYPE_CHECKING:
     from lexproof.auditing import Audit, Settings, audit
     from lexproof.certificates import export_certificate
-    from lexproof.checker import Checked, check
     from lexproof.certify.smoothing import SmoothedCertificate, certify_smoothed
+    from lexproof.checker import Checked, check
     from lexproof.constraints import Constraints
     from lexproof.data import Dataset, read
     from lexproof.defenses import harden
