@@ -144,7 +144,7 @@ class Ibp(Defense):
         return SwapSets.of_texts(batch.ids, batch.given["lengths"], own)
 
     def _look_up(self, given: Input) -> TextSwaps:
-        """All swaps of a text, those to unknown words too: `Learner.options` leaves these out, an attacker does not."""
+        """All swaps of a text, and whether these are all that its synonyms allow."""
         learner, synonyms = self.setting.learner, self.setting.synonyms
         assert isinstance(learner, WordLearner), "check has refused other kinds"
         if synonyms is None:

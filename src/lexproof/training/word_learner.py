@@ -72,7 +72,10 @@ class WordLearner(Learner):
         return States(*self.net.states(vectors, batch.given["lengths"]))
 
     def options(self, inputs: Sequence[Input], candidates: Candidates) -> list[Options]:
-        """Substitutes that are one token in place of one token, where no word runs together with its neighbors."""
+        """Substitutes that are one token in place of one token, where no word runs together with its neighbors.
+
+        A word that the model does not know is `<unk>` to it, and counts as such.
+        """
         return [self._options(given, candidates) for given in inputs]
 
     def _options(self, given: Input, candidates: Candidates) -> Options:
@@ -84,8 +87,11 @@ class WordLearner(Learner):
         first = columns.first[word]
         token, old = columns.token[first + choice].astype(np.int64), columns.token[first].astype(np.int64)
         at = columns.start[word]
-        kept = (at < len(columns.ids)) & (token > UNKNOWN) & (old > UNKNOWN) & (token != old) & bound.is_local
-        return Options(at[kept], token[kept])
+        kept = (at < len(columns.ids)) & (token >= UNKNOWN) & (old > UNKNOWN) & (token != old) & bound.is_local
+        # words that the model does not know are one and the same to it
+        _, first_of = np.unique(np.stack([at[kept], token[kept]]), axis=1, return_index=True)
+        first_of.sort()
+        return Options(at[kept][first_of], token[kept][first_of])
 
     def optimizer(self, recipe: Recipe, beside: Sequence[nn.Parameter]) -> torch.optim.Optimizer:
         """Adam."""
