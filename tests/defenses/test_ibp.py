@@ -108,6 +108,18 @@ def test_hidden_tokens_have_no_substitutes() -> None:
     assert sorted(hidden.places.tolist()) == [1, 5, 7]
 
 
+@pytest.mark.parametrize("budget", [None, 1.0])
+@pytest.mark.parametrize("kind", Ibp.kinds)
+def test_a_batch_without_any_substitute_is_trained_on_as_it_is(kind: str, budget: float | None) -> None:
+    """The last batch of an epoch may be one short text."""
+    defense, learner = begun(kind, ramp=0.0, budget=budget)
+    batch = batch_of(learner, ["the and was"], [1])
+    assert not len(defense._sets(batch).places)
+    bound, plain = both(defense, batch)
+    assert bound == pytest.approx(plain, abs=1e-5)
+    assert np.isfinite(defense.backward(batch))
+
+
 def test_a_budget_is_a_number_or_a_share() -> None:
     inputs, gold = ["film plot film plot film plot film plot film good", "bad plot"], [1, 0]
     losses = []

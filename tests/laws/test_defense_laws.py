@@ -95,6 +95,34 @@ def test_an_interrupted_training_resumes_to_the_same_weights(
     assert not path.exists()
 
 
+class Ending(Stopping):
+    """Interrupts a training at the end of an epoch, when its last step has been written and validation has not."""
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        pass
+
+    def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
+        if epoch == self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("name", "kind"), [("plain", "lstm"), ("freelb", "cnn"), ("ada", "transformer")])
+def test_what_was_interrupted_between_epochs_and_again_just_after_resumes_to_the_same_weights(
+    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The generator must be where it was although no step of the first epoch is left to be done."""
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    path = tmp_path / "training"
+
+    def run(**given: Any) -> Any:
+        return hardened(None, kind, **given) if name == "plain" else trained(name, kind, **given)
+
+    for stopping in (Ending(1), Stopping(4)):
+        with pytest.raises(KeyboardInterrupt):
+            run(checkpoint=path, progress=stopping)
+    assert same(run(), run(checkpoint=path))
+
+
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_it_is_a_victim_like_any_other(name: str, kind: str, tmp_path: Path) -> None:
     victim = lp.harden(

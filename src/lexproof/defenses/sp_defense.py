@@ -121,7 +121,7 @@ class OneToken:
                 break
         if len(hosts) < 2:
             raise InputError("expected frequent words of the training texts that are one token each, got none")
-        self.tokens = torch.tensor(sorted(found))
+        self.tokens = torch.tensor(sorted(found - {learner.unknown}))
         self._hosts = hosts
         self._known: dict[Input, Index] = {}
 
@@ -133,6 +133,11 @@ class OneToken:
         found = self.learner.options(new, self._one)
         self._known |= {given: np.unique(own.at) for given, own in zip(new, found, strict=True)}
         return [self._known[given] for given in inputs]
+
+    def number(self, ids: Tensor) -> Tensor:
+        """Which of the tokens each id is, -1 if it is none of them."""
+        at = torch.searchsorted(self.tokens, ids.long()).clamp(max=len(self.tokens) - 1)
+        return torch.where(self.tokens[at] == ids, at, -1)
 
     def _one(self, text: Text) -> list[list[str]]:
         first, second = self._hosts
@@ -151,17 +156,20 @@ def steepest(batch: Batch, rows: Index, single: OneToken) -> Batch:
     for b, places in enumerate(single.places(part.inputs)):
         at = torch.from_numpy(places[places < part.ids.shape[1]])
         if len(at):
-            i, w = worst_swap(slopes[b, at], vectors[b, at], table, part.ids[b, at][:, None] == single.tokens)
+            i, w = worst_swap(slopes[b, at], vectors[b, at], table, single.number(part.ids[b, at]))
             ids[int(rows[b]), at[i]] = single.tokens[w].to(ids.dtype)
     return replace(batch, ids=ids)
 
 
-def worst_swap(slopes: Tensor, vectors: Tensor, table: Tensor, is_own: Tensor) -> tuple[int, int]:
-    """The (i, w) of largest rise for n words (n, d) and V others (V, d), where w is not the word i itself: (n, V).
+def worst_swap(slopes: Tensor, vectors: Tensor, table: Tensor, own: Tensor) -> tuple[int, int]:
+    """The (i, w) of largest rise for n words (n, d) and V others (V, d), where w is not `own[i]`: word i itself, or -1.
 
     What a word loses by going is the same for all that may come, so that the best w of each i is found first.
     """
-    gained, best = (slopes @ table.T).masked_fill_(is_own, -torch.inf).max(dim=1)
+    gains = slopes @ table.T
+    known = (own >= 0).nonzero()[:, 0]
+    gains[known, own[known]] = -torch.inf
+    gained, best = gains.max(dim=1)
     i = int((gained - (slopes * vectors).sum(1)).argmax())
     return i, int(best[i])
 

@@ -58,6 +58,8 @@ class Learner(ABC):
     module: nn.Module
     classes: int
     dim: int
+    unknown: int | None
+    """The token that stands for what is not known, if there is one."""
 
     @abstractmethod
     def encode(self, inputs: Sequence[Input]) -> Sequence[Any]:

@@ -209,15 +209,14 @@ class _Fit:
         for number, batch in enumerate(task.batches(self._rng)):
             if number < course.step:  # done before an interruption; drawn again so that the generator moves on
                 continue
-            if self._torch is not None:
-                torch.set_rng_state(self._torch)
-                self._torch = None
+            self._rewind_torch()
             course.losses.append(self._update(batch))
             course.step += 1
             if self._progress:
                 done = (course.epoch - 1) * task.steps + course.step
                 self._progress.step(course.epoch, done, self._recipe.epochs * task.steps, course.losses[-1])
             self._save(due=False)
+        self._rewind_torch()  # every step of this epoch may have been done before the interruption
 
     def _update(self, batch: Any) -> float:
         course, steps = self._course, self._task.steps
@@ -277,6 +276,11 @@ class _Fit:
         self._task.restore(Saved(saved.part("task"), saved.rest["task"]))
         self._torch = saved.tensors["torch"]
         if not self._course.step:
+            self._rewind_torch()
+
+    def _rewind_torch(self) -> None:
+        """Let torch's generator go on from where it was, once, after a training has resumed."""
+        if self._torch is not None:
             torch.set_rng_state(self._torch)
             self._torch = None
 

@@ -38,6 +38,7 @@ class TransformerLearner(Learner):
         self.classes = victim.classes
         self._table = victim.model.get_input_embeddings()
         self.dim = int(self._table.embedding_dim)
+        self.unknown: int | None = victim.encoder.tokenizer.unk_token_id
         self._single: dict[str, int | None] = {}  # the token of a word that is one token
 
     def encode(self, inputs: Sequence[Input]) -> list[Row]:
@@ -128,9 +129,8 @@ class TransformerLearner(Learner):
         before, after = "a ", " a"
         spans = [(len(before), len(before) + len(word)) for word in new]
         runs = self.victim.encoder.held([before + word + after for word in new], spans)
-        unknown = self.victim.encoder.tokenizer.unk_token_id
         self._single |= {
-            word: int(run[0]) if len(run) == 1 and run[0] != unknown else None
+            word: int(run[0]) if len(run) == 1 and run[0] != self.unknown else None
             for word, run in zip(new, runs, strict=True)
         }
 

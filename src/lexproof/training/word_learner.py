@@ -28,6 +28,7 @@ class WordLearner(Learner):
         self.net = victim.net
         self.module: nn.Module = victim.net
         self.dim = victim.settings.dim
+        self.unknown = UNKNOWN
 
     def encode(self, inputs: Sequence[Input]) -> list[IntArray]:
         """Token ids of each text."""

@@ -100,7 +100,7 @@ def _inner(outputs: Tensor, sets: SwapSets, width: int) -> Tensor:
 def _spread(sets: SwapSets, ends: Tensor, width: int) -> Tensor:
     """The sum of the ends (P, width * filters) over the places of each window: (B, L, filters)."""
     count, length = sets.slots.shape
-    parts = ends.view(len(ends) * width, -1)
+    parts = ends.view(len(ends) * width, ends.shape[1] // width)  # told in full: there may be no place at all
     sums = parts.new_zeros(count * (length + width - 1), parts.shape[1])
     return _inner(sums.index_add(0, _outputs(sets, width).flatten(), parts), sets, width)
 
@@ -108,7 +108,7 @@ def _spread(sets: SwapSets, ends: Tensor, width: int) -> Tensor:
 def _least(sets: SwapSets, ends: Tensor, width: int, budget: Tensor) -> Tensor:
     """The sum of the budget[b] least of the ends, which are at most 0, over the places of each window."""
     count, length = sets.slots.shape
-    parts = ends.view(len(ends) * width, -1)
+    parts = ends.view(len(ends) * width, ends.shape[1] // width)
     rows = _outputs(sets, width) * width + torch.arange(width)  # each word of a window apart
     apart = parts.new_zeros(count * (length + width - 1) * width, parts.shape[1]).index_copy(0, rows.flatten(), parts)
     windows = _inner(apart.view(-1, width, parts.shape[1]), sets, width)  # (B, L, width, filters)
