@@ -142,7 +142,7 @@ def hardened(
 ) -> Any:
     """A victim trained by the real loop for two short epochs from fixed weights (plain training without a defense)."""
     chosen = {"epochs": 2, "batch_size": 16, "learning_rate": 0.01, **(options or {})}
-    return train(
+    victim = train(
         kind,
         *reviews(count, seed),
         valid=reviews(16, seed + 1),
@@ -155,3 +155,4 @@ def hardened(
         checkpoint=checkpoint,
         **chosen,
     )
+    return victim if defense is None else defense.finish(victim)

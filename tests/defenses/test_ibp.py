@@ -120,6 +120,16 @@ def test_a_batch_without_any_substitute_is_trained_on_as_it_is(kind: str, budget
     assert np.isfinite(defense.backward(batch))
 
 
+@pytest.mark.parametrize("budget", [None, 1.0])
+def test_texts_shorter_than_a_filter_are_trained_on(budget: float | None) -> None:
+    learner = learner_for("cnn", dropout=0.0, widths=(3, 5))
+    defense = Ibp(ramp=0.0, kappa=1.0, budget=budget)
+    defense.begin(setting_for(learner, source=synonyms()))
+    batch = batch_of(learner, ["good film", "plot", "bad plot"], [1, 0, 0])
+    bound, plain = both(defense, batch)
+    assert bound > plain + 1e-4
+
+
 def test_a_budget_is_a_number_or_a_share() -> None:
     inputs, gold = ["film plot film plot film plot film plot film good", "bad plot"], [1, 0]
     losses = []

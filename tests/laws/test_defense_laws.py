@@ -6,6 +6,7 @@
 - a kind of model that it cannot take is refused before anything is trained.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +48,28 @@ def same(one: Any, two: Any) -> bool:
 
 
 def trained(name: str, kind: str, **given: Any) -> Any:
-    defense = defense_of(spec(name))
-    return hardened(defense, kind, source=synonyms(), **given)
+    return hardened(defense_of(spec(name)), kind, source=synonyms(), **given)
+
+
+@cache
+def plain(kind: str) -> Any:
+    return hardened(None, kind)
 
 
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
-def test_it_changes_training_and_a_seed_repeats_it(name: str, kind: str) -> None:
-    one, two = trained(name, kind), trained(name, kind)
-    assert same(one, two)
-    assert not same(one, hardened(None, kind))
-    assert one.training["defense"]["name"] == name
-    assert all(np.isfinite(row["loss"]) for row in one.training["history"])
+def test_it_changes_training_and_is_a_victim_like_any_other(name: str, kind: str, tmp_path: Path) -> None:
+    victim = trained(name, kind)
+    assert not same(victim, plain(kind))
+    assert victim.training["defense"]["name"] == name
+    assert all(np.isfinite(row["loss"]) for row in victim.training["history"])
+    victim.save(tmp_path / "model")
+    again = lp.load(tmp_path / "model")
+    texts = reviews(6, 2)[0]
+    np.testing.assert_allclose(again.scores(texts), victim.scores(texts), rtol=0, atol=victim.rounding)
+    assert again.fingerprint == victim.fingerprint
+    assert again.training == victim.training  # type: ignore[attr-defined]
+    space = lp.Space.around("the film was good", synonyms(), max_swaps=2)
+    assert isinstance(lp.find(again, space, attack="textfooler"), lp.Broken | lp.Unknown)
 
 
 class Stopping:
@@ -123,27 +135,6 @@ def test_what_was_interrupted_between_epochs_and_again_just_after_resumes_to_the
     assert same(run(), run(checkpoint=path))
 
 
-@pytest.mark.parametrize(("name", "kind"), PAIRS)
-def test_it_is_a_victim_like_any_other(name: str, kind: str, tmp_path: Path) -> None:
-    victim = lp.harden(
-        spec(name),
-        train=reviews(32),
-        valid=reviews(8, 1),
-        model=victim_for(kind),
-        synonyms=synonyms() if defense_of(name).needs_synonyms else None,
-        epochs=2,
-        batch_size=16,
-    )
-    victim.save(tmp_path / "model")  # type: ignore[attr-defined]
-    again = lp.load(tmp_path / "model")
-    texts = reviews(6, 2)[0]
-    np.testing.assert_allclose(again.scores(texts), victim.scores(texts), rtol=0, atol=victim.rounding)
-    assert again.fingerprint == victim.fingerprint
-    space = lp.Space.around("the film was good", synonyms(), max_swaps=2)
-    answer = lp.find(again, space, attack="textfooler")
-    assert isinstance(answer, lp.Broken | lp.Unknown)
-
-
 @pytest.mark.parametrize(("name", "kind"), REFUSED)
 def test_a_kind_that_it_cannot_take_is_refused_before_training(name: str, kind: str) -> None:
     with pytest.raises((InputError, NoRule), match=f"{kind}"):
@@ -175,3 +166,21 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path, monkeypatch
     path.write_bytes(b"no tensors")
     with pytest.raises(RunError, match=r"expected a checkpoint in .*; remove it to start anew"):
         hardened(None, "cnn", checkpoint=path)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "transformer"])
+def test_a_checkpoint_of_a_training_that_drops_other_features_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dropout is part of a training, though not of the scores of what was trained."""
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    path = tmp_path / "training"
+
+    def run(dropout: float, **given: Any) -> Any:
+        start = victim_for(kind, dropout=dropout)
+        return lp.train(kind, *reviews(32), valid=reviews(8, 1), start=start, checkpoint=path, batch_size=16, **given)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(0.1, progress=Stopping(2))
+    with pytest.raises(RunError, match="to be of this training, got one with other data, model or settings"):
+        run(0.4)

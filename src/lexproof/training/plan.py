@@ -79,7 +79,7 @@ class Plan:
             "recipe": asdict(recipe),
             "kind": setting.learner.kind,
             "seed": self.seed,
-            "start": setting.learner.snapshot().fingerprint,
+            "start": setting.learner.fingerprint,
             "train": [list(setting.inputs), list(map(int, setting.gold))],
             "valid": None if setting.valid is None else [list(setting.valid[0]), list(map(int, setting.valid[1]))],
         }

@@ -67,7 +67,7 @@ def _first(conv: nn.Conv1d, vectors: Tensor, given: Swapping) -> _Layer:
     sets, (count, length) = given.sets, given.sets.slots.shape
     table = vectors @ conv.weight.permute(1, 2, 0).flatten(1)  # (T, width * filters): by place in the window
     around = nn.functional.pad(sets.slots, ((width - 1) // 2, width // 2))  # slot 0 is <pad>, which adds nothing
-    at = (around.unfold(1, width, 1) * width + torch.arange(width)).view(-1, width)
+    at = (around.unfold(1, width, 1) * width + torch.arange(width)).reshape(-1, width)
     text = nn.functional.embedding_bag(at, table.view(-1, filters), mode="sum").view(count, length, filters)
     assert conv.bias is not None
     text = text + conv.bias
