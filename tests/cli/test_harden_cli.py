@@ -125,4 +125,36 @@ def test_mistakes_are_told_before_training(
     result = call("harden", *arguments, "--data", data, "--out", tmp_path / "held")
     assert result.status == 2
     assert message in result.stderr and "epoch 1" not in result.stderr
+    assert "ETA" not in result.stderr  # one line, without a bar of work that was never begun
     assert not (tmp_path / "held").exists()
+
+
+def test_a_model_that_cannot_be_trained_on_is_told_apart(
+    call: Callable[..., Result], data: Path, tmp_path: Path
+) -> None:
+    function = tmp_path / "mine.py"
+    function.write_text("def predict(texts):\n    return [[0.5, 0.5] for text in texts]\n")
+    result = call("harden", "rand", "--model", f"{function}:predict", "--data", data, "--out", tmp_path / "held")
+    assert result.status == 2 and "expected --model to be one that lexproof trained" in result.stderr
+    assert call("harden", "ranmask", "--data", data, "--out", tmp_path / "masked", *SMALL).status == 0
+    result = call("harden", "rand", "--model", tmp_path / "masked", "--data", data, "--out", tmp_path / "held")
+    assert result.status == 2 and "give its base" in result.stderr and str(tmp_path / "masked" / "base") in result.stderr
+    base = tmp_path / "masked" / "base"
+    result = call("harden", "rand", "--model", base, "--data", data, "--out", tmp_path / "held", "--epochs", "1")
+    assert result.status == 0, result.stderr
+
+
+def test_validation_rows_that_are_left_out_are_told(call: Callable[..., Result], data: Path, tmp_path: Path) -> None:
+    valid = tmp_path / "valid.csv"
+    valid.write_text("text,label\nthe film was good,good\nthe film was odd,odd\n")
+    result = call("harden", "rand", "--data", data, "--valid", valid, "--out", tmp_path / "held", *SMALL)
+    assert result.status == 0 and "1 rows left out of valid.csv" in result.stderr.replace("\n", " ")
+
+
+def test_work_between_steps_and_the_last_accuracy_have_a_bar_with_an_eta(
+    call: Callable[..., Result], data: Path, tmp_path: Path
+) -> None:
+    result = call("harden", "a2t", "--data", data, "--test", data, "--out", tmp_path / "held", *SMALL)
+    assert result.status == 0, result.stderr
+    lines = [line for line in result.stderr.splitlines() if "ETA" in line]
+    assert any("test" in line and "60/60" in line for line in lines), lines

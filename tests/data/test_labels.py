@@ -52,6 +52,16 @@ def test_indexes_of_a_set_with_the_same_names_in_another_order():
     assert Labeler(("bad", "good"), own=("negative", "positive")).index(1) == 1
 
 
+def test_indexes_of_a_set_with_some_of_the_names():
+    labeler = Labeler(("negative", "neutral", "positive"), own=("negative", "positive"))
+    assert [labeler.index(raw) for raw in (0, 1, "neutral")] == [0, 2, 1]
+
+
+def test_a_set_of_other_classes_is_refused():
+    with pytest.raises(DataError, match=r"expected the classes negative, positive, got World, Sports, Business"):
+        Labeler(("negative", "positive"), own=("World", "Sports", "Business"))
+
+
 @pytest.mark.parametrize("raw", ["other", 2, -1, "-1", "1.0"])
 def test_labels_outside_the_names(raw):
     with pytest.raises(DataError, match=rf"label {raw!r} is not one of neg, pos"):

@@ -1,6 +1,7 @@
 """Texts made by attacks: they are what they are said to be, the network trains on them, minimal ones are minimal."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -361,3 +362,12 @@ def test_too_few_epochs_are_refused(made: Any) -> None:
     defense: Defense = made()
     with pytest.raises(InputError, match="raise epochs"):
         defense.begin(trained("mlp", 4, epochs=1))
+
+
+def test_attacks_tell_how_far_they_are_text_by_text() -> None:
+    told: list[tuple[str, int, int]] = []
+    setting = replace(trained("cnn"), told=lambda *said: told.append(said))
+    defense = begun(Ada(attack="pwws", warmup=0), setting)
+    defense.examples(1)
+    assert told[0] == ("attacked", 0, 48) and told[-1] == ("attacked", 48, 48)
+    assert [done for _, done, _ in told] == sorted({done for _, done, _ in told}) and len(told) > 10

@@ -42,11 +42,19 @@ def _shared(training: Mapping[str, Any], candidates: object) -> Iterator[str]:
             f"the defense ({name}) was trained on the very substitutes that are used here: attacker and defender share "
             "them, and against others it may hold less well"
         )
-    elif (known.get("name"), known.get("lexicon")) == (used.get("name"), used.get("lexicon")):
+    elif shared := _origins(known) & _origins(used):
+        sources = ", ".join(sorted({origin[0] for origin in shared}))
         yield (
-            f"the defense ({name}) was trained on substitutes of the same source, {used['name']}, with other settings: "
-            "attacker and defender share much, and against others it may hold less well"
+            f"the defense ({name}) was trained on substitutes of the same source, {sources}, with other settings or "
+            "beside others: attacker and defender share much, and against others it may hold less well"
         )
+
+
+def _origins(spec: Mapping[str, Any]) -> set[tuple[str, ...]]:
+    """Where substitutes come from: the name of each source, and the hashes of the data that it reads."""
+    if "sources" in spec:
+        return {origin for part in spec["sources"] for origin in _origins(part)}
+    return {(str(spec.get("name")), *(str(spec.get(key)) for key in ("lexicon", "sha256", "model")))}
 
 
 def about_data(name: str, n: int, bad_rows: BadRows) -> dict[str, Any]:
