@@ -136,6 +136,7 @@ def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
     )
     cpu = None if was_begun else time.process_time() - begun  # of a training in parts only the last is known
     victim.save(folder)
+    checkpoint.unlink()
     written(folder.with_suffix(".json"), {"recipe": recipe, "cpu": cpu})
 
 

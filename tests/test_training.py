@@ -18,7 +18,8 @@ from lexproof.data.vectors import read_vectors
 from lexproof.errors import DataError, InputError, ModelError, UnknownName
 from lexproof.training import hold_out, train
 from lexproof.training.checkpoint import Saved
-from lexproof.training.loop import Recipe, bucketed, fit
+from lexproof.training.loop import bucketed, fit
+from lexproof.training.recipe import Recipe
 from lexproof.training.vectors import vectors_for
 from lexproof.victims.cnn import CnnSettings
 from lexproof.victims.folder import load_words

@@ -372,7 +372,7 @@ BUILT_IN: dict[str, tuple[Entry, ...]] = {
             "lexproof.defenses.dne:DNE",
             "random and adversarial points of the hull of each word and its synonyms",
             "Zhou et al. 2021, Defense via Dirichlet Neighborhood Ensemble",
-            "5 x",
+            "4 x",
             extra="torch",
             family="hull",
         ),

@@ -138,7 +138,9 @@ def test_a_model_that_cannot_be_trained_on_is_told_apart(
     assert result.status == 2 and "expected --model to be one that lexproof trained" in result.stderr
     assert call("harden", "ranmask", "--data", data, "--out", tmp_path / "masked", *SMALL).status == 0
     result = call("harden", "rand", "--model", tmp_path / "masked", "--data", data, "--out", tmp_path / "held")
-    assert result.status == 2 and "give its base" in result.stderr and str(tmp_path / "masked" / "base") in result.stderr
+    assert (
+        result.status == 2 and "give its base" in result.stderr and str(tmp_path / "masked" / "base") in result.stderr
+    )
     base = tmp_path / "masked" / "base"
     result = call("harden", "rand", "--model", base, "--data", data, "--out", tmp_path / "held", "--epochs", "1")
     assert result.status == 0, result.stderr

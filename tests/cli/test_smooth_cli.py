@@ -79,3 +79,10 @@ def test_refusals(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = call(capsys, "smooth", TEXT, "--model", "masked", *ASK, "--label", "other")
     assert status == 2
     assert "expected a label out of class 0, class 1, class 2" in err
+
+
+@pytest.mark.parametrize("verb", ["find", "prove", "minimize", "count"])
+def test_other_verbs_say_what_they_speak_for(verb: str, models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = call(capsys, verb, TEXT, "--model", "masked", *ASK)
+    assert status == 0
+    assert "mind: answers are about 100 copies of each text" in " ".join(err.split())

@@ -315,12 +315,6 @@ def test_other_kinds_train_as_well(kind: str) -> None:
         assert victim.training["history"][1]["attacked"] == 8
 
 
-def test_training_goes_on_where_nothing_can_be_swapped() -> None:
-    for made in (Ada, A2TTraining, Minimal):
-        victim = hardened(made(), "mlp", source=Table({}), options={"epochs": 2})
-        assert victim.training["history"][1]["added"] == 0
-
-
 def test_state_survives_json() -> None:
     defense = begun(Minimal(limit=8), trained("mlp", 12))
     defense.examples(2)

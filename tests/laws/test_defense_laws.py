@@ -20,6 +20,7 @@ import torch
 
 import lexproof as lp
 from lexproof import registry
+from lexproof.candidates import Table
 from lexproof.defenses import defense_of
 from lexproof.errors import InputError, NoRule, RunError
 from lexproof.training import checkpoint as checkpoints
@@ -104,7 +105,7 @@ def test_an_interrupted_training_resumes_to_the_same_weights(
     resumed = run(checkpoint=path)
     assert same(whole, resumed)
     assert {**whole.training, "seconds": 0} == {**resumed.training, "seconds": 0}
-    assert not path.exists()
+    assert same(whole, run(checkpoint=path, progress=Stopping(1)))  # what is over is not trained again
 
 
 class Ending(Stopping):
@@ -147,13 +148,19 @@ def test_a_kind_that_it_cannot_take_is_refused_before_training(name: str, kind: 
     [
         ((["a b", "c d"], [1, 1]), "expected at least 2 classes to train on, got only label 1"),
         ((["a b", "c d"], [0, 7]), r"expected labels from 0 to 1, got 7"),
-        ((["a b", " "], [0, 1]), "expected training texts with content, got an empty one, number 1 of 2"),
+        ((["a b", " "], [0, 1]), "expected training texts with content, got an empty one, number 2 of 2"),
         (([], []), "expected training texts, got none"),
     ],
 )
 def test_data_that_cannot_be_learned_from_is_refused(name: str, train: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         lp.harden(name, train=train, label_names=["no", "yes"], progress=Stopping(1))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if registry.get("defenses", name).needs_synonyms])
+def test_synonyms_of_no_word_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match="expected synonyms of some words of the training texts, got none for any"):
+        lp.harden(name, train=reviews(32), synonyms=Table({"zebra": ["gnu"]}), progress=Stopping(1))
 
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

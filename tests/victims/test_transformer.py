@@ -359,6 +359,13 @@ def test_a_plain_folder_has_the_labels_of_its_config(folder, tmp_path):
     assert Transformer(plain, ["x", "y", "z"], max_length=16).encoder.max_length == 16
 
 
+def test_the_fingerprint_knows_the_configuration(tokenizer):
+    one, two = small_model(), small_model()
+    two.config.layer_norm_eps = 1e-3
+    names = ("a", "b", "c")
+    assert Transformer.of(one, tokenizer, names).fingerprint != Transformer.of(two, tokenizer, names).fingerprint
+
+
 def test_the_fingerprint_knows_weights_and_limits(victim, tokenizer):
     other = Transformer.of(small_model(), tokenizer, ("a", "b", "c"))
     assert other.fingerprint == victim.fingerprint

@@ -18,6 +18,7 @@ from lexproof.cli.frame import attack_options, budget_options, prover_options, s
 from lexproof.cli.inputs import check_new, label_of, new_file, texts_given
 from lexproof.cli.options import (
     Subject,
+    announce_caveats,
     data_options,
     json_option,
     load_subject,
@@ -151,6 +152,7 @@ def _ask(question: Question[Answer], options: dict[str, Any], shares: ShareSumma
     )
     asked.check()
     subject.frame.announce()
+    announce_caveats(subject.victim)
     total, failed = len(subject.data.texts), []
     with ExitStack() as stack:
         write, certify = stack.enter_context(new_file(out)), stack.enter_context(keep.file())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,6 +23,7 @@ from lexproof.defenses import SYNONYMS, defense_of, harden, source_for
 from lexproof.errors import InputError
 from lexproof.training import KINDS
 from lexproof.victims.base import Victim
+from lexproof.victims.smoothed import Smoothed
 
 
 @click.command("harden")
@@ -47,6 +49,7 @@ def harden_command(**options: Any) -> None:
     start = None if options["model"] is None else _loaded(options["model"])
     kind = _kind(options, start)
     defense.check(kind, {})
+    chosen = chosen_options(kind, options)
     data, valid, test = data_parts(options, None if start is None else start.labels)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     if options["fresh"]:
@@ -67,9 +70,10 @@ def harden_command(**options: Any) -> None:
             seed=options["seed"],
             progress=bar,
             checkpoint=checkpoint,
-            **chosen_options(kind, options),
+            **chosen,
         )
     save(victim, out)
+    checkpoint.unlink(missing_ok=True)  # now that what it led to is safe
     report(victim, out, time.perf_counter() - begun, options["as_json"], valid=valid, test=test)
 
 
@@ -88,6 +92,17 @@ def _loaded(spec: str) -> Victim:
 def _kind(options: dict[str, Any], start: Victim | None) -> str:
     if start is None:
         return options["kind"] or "cnn"
+    if start.kind not in KINDS:
+        raise InputError(
+            f"expected --model to be one that lexproof trained ({', '.join(KINDS)}), {_instead(start, options)}"
+        )
     if options["kind"] not in (None, start.kind):
         raise InputError(f"expected --kind {start.kind}, that of --model, got {options['kind']}; leave it out")
     return start.kind
+
+
+def _instead(start: Victim, options: dict[str, Any]) -> str:
+    """What was given in place of a model that can be trained on; of a smoothed one the base can."""
+    if isinstance(start, Smoothed):
+        return f"got a smoothed one; give its base, {Path(options['model']) / 'base'}"
+    return f"got a {start.kind} model, whose weights are not at hand"

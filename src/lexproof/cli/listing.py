@@ -16,6 +16,8 @@ from lexproof.errors import MissingExtra
 from lexproof.recipes import TABLE
 from lexproof.registry import KINDS, Entry, entries
 
+_WIDE, _NARROW = 100, 12  # on a terminal with fewer columns than the one, short facts get at most the other
+
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(KINDS))
@@ -31,7 +33,9 @@ def listing(kind: str, as_json: bool) -> None:
     third = {"attacks": "needs", "defenses": "family"}.get(kind, "extra")
     columns = ("name", "summary", third, "cost")
     for name in columns:
-        table.add_column("what it does" if name == "summary" else name, overflow="fold", no_wrap=name == "name")
+        narrow = _NARROW if name in columns[2:] and paper().width < _WIDE else None
+        title = "what it does" if name == "summary" else name
+        table.add_column(title, overflow="fold", no_wrap=name == "name", max_width=narrow)
     for row in rows:
         about = Text(row["summary"]).append(f"\n{row['reference']}" if row["reference"] else "", style="dim")
         table.add_row(Text(row["name"]), about, *(Text(_shown(row[name])) for name in columns[2:]))

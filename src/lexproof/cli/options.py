@@ -67,6 +67,12 @@ def load_victim(spec: str, labels: str | None, label_only: bool = False) -> Vict
     return load(spec, labels=names, label_only=label_only)
 
 
+def announce_caveats(victim: Victim) -> None:
+    """What must be said beside any answer about this victim, on standard error."""
+    for caveat in getattr(victim, "caveats", ()):
+        screen.print(f"mind: {caveat}", markup=False, highlight=False, soft_wrap=True)
+
+
 def load_data(options: dict[str, Any], labels: Sequence[str] | None = None) -> Dataset:
     """The texts that `--data` names, their labels numbered as `labels` says.
 
@@ -121,11 +127,11 @@ def refuse_arguments(ctx: click.Context) -> None:
         raise click.UsageError(f"unexpected argument {ctx.args[0]!r}; name a data file with --data", ctx)
 
 
-def warn_bad_rows(data: Dataset) -> None:
+def warn_bad_rows(data: Dataset, of: str = "") -> None:
     """Say how many rows could not be used, and show the first."""
     if data.bad_rows:
         first = data.bad_rows[0]
-        screen.print(f"{len(data.bad_rows)} rows left out, the first at line {first.line}: {first.reason}")
+        screen.print(f"{len(data.bad_rows)} rows left out{of}, the first at line {first.line}: {first.reason}")
 
 
 @contextmanager

@@ -9,10 +9,18 @@ from types import TracebackType
 from typing import Any
 
 import click
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from lexproof.cli.frame import stack
-from lexproof.cli.options import json_option, seed_option, warn_bad_rows
+from lexproof.cli.options import json_option, progress_bar, seed_option, warn_bad_rows
 from lexproof.cli.streams import emit, paper, screen
 from lexproof.cli.train_settings import parse_settings
 from lexproof.data import Dataset, read
@@ -21,6 +29,8 @@ from lexproof.errors import InputError
 from lexproof.training import KINDS, train
 from lexproof.victims.base import Victim
 from lexproof.victims.folder import check_target
+
+_TOGETHER = 64  # texts whose accuracy is taken at a time: few, since a smoothed model reads a hundred copies of each
 
 
 class TrainingBar:
@@ -31,6 +41,8 @@ class TrainingBar:
         columns = (named, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, TextColumn("ETA"), TimeRemainingColumn(), console=screen)
         self._task = self._bar.add_task("train", total=None)
+        self._between: TaskID | None = None
+        self._begun = False
 
     def __enter__(self) -> TrainingBar:
         self._bar.start()
@@ -39,6 +51,8 @@ class TrainingBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None and not self._begun:  # refused: no bar of work that was never begun
+            self._bar.update(self._task, visible=False)
         self._bar.stop()
 
     def say(self, line: str) -> None:
@@ -47,11 +61,20 @@ class TrainingBar:
 
     def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
         """One step of all."""
+        self._begun = True
+        if self._between is not None:  # an attack may have found enough before the last text
+            self._bar.update(self._between, visible=False)
         self._bar.update(self._task, description=f"epoch {epoch} loss {loss:.3f}", completed=step, total=steps)
 
     def busy(self, what: str, done: int, total: int) -> None:
-        """Work between steps."""
-        self._bar.update(self._task, description=f"{what} {done} of {total} texts")
+        """Work before or between steps, in a bar of its own below that of training, with its own ETA."""
+        self._begun = True
+        if self._between is None:
+            self._between = self._bar.add_task(what)
+        if done == 0:
+            self._bar.reset(self._between)  # the speed of the work before says nothing about this one
+        said = f"{what} {done} of {total}"
+        self._bar.update(self._between, description=said, completed=done, total=total, visible=done < total)
 
     def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
         """One epoch is over."""
@@ -131,7 +154,11 @@ def data_parts(
     """The texts to train on, to choose the best epoch on, and to report accuracy on."""
     data = _read(options["data"], options, options["split"], options["limit"], labels)
     warn_bad_rows(data)
-    return data, _other(options, "valid", "dev", data), _other(options, "test", "test", data)
+    others = _other(options, "valid", "dev", data), _other(options, "test", "test", data)
+    for other in others:
+        if other is not None:
+            warn_bad_rows(other, f" of {other.name}")
+    return data, *others
 
 
 def save(victim: Victim, folder: Path) -> None:
@@ -173,14 +200,16 @@ def labels_of(data: Dataset) -> tuple[int, ...]:
     return data.labels
 
 
-def _accuracy(victim: Victim, data: Dataset) -> float:
+def _accuracy(victim: Victim, data: Dataset, name: str) -> float:
+    """Share of the texts that are classified correctly; a smoothed model reads each many times, so with a bar."""
     labels = labels_of(data)
     right = 0
-    for start in range(0, len(data.texts), 512):
-        block = slice(start, start + 512)
-        right += sum(
-            guess == gold for guess, gold in zip(victim.predict(data.texts[block]), labels[block], strict=True)
-        )
+    with progress_bar(f"accuracy on {name}", len(labels)) as finished:
+        for start in range(0, len(labels), _TOGETHER):
+            block = slice(start, start + _TOGETHER)
+            guesses = victim.predict(data.texts[block])
+            right += sum(guess == gold for guess, gold in zip(guesses, labels[block], strict=True))
+            finished(min(start + _TOGETHER, len(labels)))
     return right / len(labels)
 
 
@@ -191,7 +220,7 @@ def report(victim: Victim, out: Path, seconds: float, as_json: bool, **parts: Da
         record["defense"] = defense["name"]
     for name, part in parts.items():
         if part is not None:
-            record[f"{name}_accuracy"] = round(_accuracy(victim, part), 4)
+            record[f"{name}_accuracy"] = round(_accuracy(victim, part, name), 4)
             record[f"{name}_n"] = len(part)
     if as_json:
         emit(record)

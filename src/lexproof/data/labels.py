@@ -36,9 +36,16 @@ class Labeler:
         self.names = tuple(names)
         self._exact = {name: k for k, name in enumerate(self.names)}
         self._folded = {name.casefold(): k for k, name in enumerate(self.names)}
-        folded = [name.casefold() for name in own or ()]
-        renamed = len(folded) == len(self.names) and set(folded) == self._folded.keys()
-        self._order = [self._folded[name] for name in folded] if renamed else list(range(len(self.names)))
+        self._order = list(range(len(self.names))) if own is None else self._matched(own)
+
+    def _matched(self, own: Sequence[str]) -> list[int]:
+        """The class of each index of the set: by name if all are known, else by order, if there are as many."""
+        folded = [name.casefold() for name in own]
+        if all(name in self._folded for name in folded):
+            return [self._folded[name] for name in folded]
+        if len(folded) != len(self.names):
+            raise DataError(f"expected the classes {', '.join(self.names)}, got {', '.join(own)}")
+        return list(range(len(self.names)))
 
     def index(self, raw: int | str) -> int:
         """The index of a label, or DataError if it is not among the names."""

@@ -11,8 +11,9 @@ snapshot and on the setting's generator alone, not on how the questions were bat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -150,9 +151,17 @@ def nearer(
 
 
 def generate(
-    question: Question[Made | None], victim: Victim, setting: Setting, numbers: Sequence[int], max_share: float
+    question: Question[Made | None],
+    victim: Victim,
+    setting: Setting,
+    numbers: Sequence[int],
+    max_share: float,
+    told: Callable[[int], None] = lambda done: None,
 ) -> list[Generated]:
-    """What the question makes of these training texts, in their order; texts that it makes nothing of are left out."""
+    """What the question makes of these training texts, in their order; texts that it makes nothing of are left out.
+
+    `told` is told how many are done.
+    """
     assert setting.synonyms is not None, "the loop gives substitutes to a defense that needs them"
     candidates = setting.synonyms
 
@@ -163,7 +172,8 @@ def generate(
             yield Item(key, Space.around(text, candidates, max_share=max_share), int(setting.gold[number]))
 
     found: dict[int, Generated] = {}
-    for answered in answer_all(question, victim, items()):
+    for done, answered in enumerate(answer_all(question, victim, items()), start=1):
+        told(done)
         if answered.error is not None:
             raise answered.error
         made, premise = answered.answer, answered.item.space.original.premise
@@ -202,7 +212,7 @@ class Generating(Defense):
         if self.plain >= setting.epochs:
             raise InputError(
                 f"expected more epochs than the {self.plain} plain one(s) that {self.name} begins with, "
-                f"got {setting.epochs}; raise epochs"
+                f"got {setting.epochs}; raise epochs, or for a trained model give {self.name}?warmup=0"
             )
         self.epoch = 0
         self._figures: dict[str, float] = {}
@@ -229,18 +239,21 @@ class Generating(Defense):
         victim = setting.learner.snapshot()
         numbers = setting.rng.permutation(len(setting.inputs))[: self.limit or None].tolist()
         found: list[Generated] = []
-        asked = 0
+        asked, total = 0, len(numbers)
+        setting.told("attacked", 0, total)
         while asked < len(numbers) and (wanted is None or len(found) < wanted):
             block = numbers[asked : asked + _BLOCK]
-            found += generate(question, victim, setting, block, self.max_share)
+            found += generate(question, victim, setting, block, self.max_share, partial(self._tell, asked, total))
             asked += len(block)
-            setting.told("attacked", asked, len(numbers))
         found = found[:wanted]
         flips = [own.made.swaps for own in found if own.made.is_flip]
         self._figures = {"attacked": asked, "added": len(found), "flips": len(flips)}
         if flips:
             self._figures["swaps"] = float(np.mean(flips))
         return found
+
+    def _tell(self, before: int, total: int, done: int) -> None:
+        self.setting.told("attacked", before + done, total)
 
     def draw_seed(self) -> int:
         """A seed for an attack, another one each time."""

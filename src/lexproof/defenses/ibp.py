@@ -166,12 +166,14 @@ class Ibp(Defense):
         rows, labels = list(learner.encode(inputs)), np.asarray(gold, np.int64)
         order = np.argsort([learner.length(row) for row in rows], kind="stable")
         for begin in range(0, len(order), _TEXTS):
+            self.setting.told("validation texts looked up", begin, len(order))
             chosen = order[begin : begin + _TEXTS]
             texts = [inputs[b] for b in chosen]
             batch = learner.batch([rows[b] for b in chosen], texts, labels[chosen], chosen, None)
             own = [self._look_up(given) for given in batch.inputs]
             sets = SwapSets.of_texts(batch.ids, batch.given["lengths"], own)
             yield _Bounded(batch, sets, torch.tensor([swaps.is_whole for swaps in own]))
+        self.setting.told("validation texts looked up", len(order), len(order))
 
     def certified(self) -> float:
         """The share of validation texts that intervals prove correct under all swaps, as far as float32 tells.

@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from lexproof.errors import InputError
 from lexproof.training.defense import Defense, Setting
 from lexproof.training.learner import Batch
-from lexproof.training.loop import check_numbers
+from lexproof.training.recipe import check_numbers
 
 _PUBLISHED_LENGTH = 1.4  # mean length of the word vectors that the published sizes were chosen for
 _SAMPLE = 256  # texts whose vectors are measured

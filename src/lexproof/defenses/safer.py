@@ -12,11 +12,14 @@ stand once in the training texts are not left out; near words are those of few s
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from lexproof.defenses.smoothing import Smoothing
 from lexproof.errors import InputError
+from lexproof.space import Candidates
+from lexproof.text import Text
 from lexproof.training.defense import Setting
 from lexproof.victims.base import Victim
 from lexproof.victims.safer_sets import SIZE, SynonymSets
@@ -42,10 +45,23 @@ class SaferTraining(Smoothing):
         """Sets over the words of the training texts."""
         if setting.synonyms is None:
             raise InputError("expected the defender's synonyms for the defense 'safer', got none; pass synonyms=...")
-        words = {word for given in setting.inputs for word in parsed(given).words}
-        self.sets = SynonymSets.of(setting.synonyms, words, self.size)
+        words = {word.lower() for given in setting.inputs for word in parsed(given).words}
+        self.sets = SynonymSets.of(_counting(setting.synonyms, len(words), setting.told), words, self.size)
         return Swapping(self.sets)
 
     def finish(self, victim: Victim) -> Victim:
         """The trained model on copies."""
         return Safer(victim, self.sets, samples=self.samples, ensemble=self.ensemble, seed=self.setting.seed)
+
+
+def _counting(synonyms: Candidates, total: int, told: Callable[[str, int, int], None]) -> Candidates:
+    """The same substitutes, telling how many words have been looked up."""
+    done = 0
+
+    def looked_up(text: Text) -> Sequence[Sequence[str]]:
+        nonlocal done
+        told("words looked up", done, total)
+        done += 1
+        return synonyms(text)
+
+    return looked_up

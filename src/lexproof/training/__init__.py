@@ -57,9 +57,9 @@ def train(
 
     Without `valid`, a tenth of the texts is held out, by the seed.  `vectors` are pretrained word vectors for word
     models (pairs of words and rows, or what `read_vectors` reads).  `start` is a victim of this kind to go on from.
-    With `checkpoint`, a file, an interrupted training resumes when it is asked for again, to the same weights.
-    `defense` and `synonyms` are what `lexproof.harden` sets.  `options` set fields of the kind's settings (such as
-    `filters`) or of its recipe (such as `epochs` or `learning_rate`); each kind has its own defaults.
+    With `checkpoint`, a file, an interrupted training resumes when it is asked for again, to the same weights; once the
+    model is saved, it can go.  `defense` and `synonyms` are what `lexproof.harden` sets.  `options` set fields of the
+    kind's settings (such as `filters`) or of its recipe (such as `epochs`); each kind has its own defaults.
     """
     if kind not in KINDS:
         raise UnknownName("kind of model", kind, KINDS)
@@ -145,7 +145,7 @@ def check_labelled(
         blank = [number for number, given in enumerate(inputs) if not "".join(given).strip()]
         if blank:
             raise InputError(
-                f"expected {name} texts with content, got an empty one, number {blank[0]} of {len(inputs)}"
+                f"expected {name} texts with content, got an empty one, number {blank[0] + 1} of {len(inputs)}"
             )
     if len(set(labels)) < 2:
         raise InputError(f"expected at least 2 classes to train on, got only label {labels[0]}")

@@ -94,7 +94,3 @@ class Checkpoint:
                 "settings; repeat that command, or remove the file to start anew"
             )
         return Saved(tensors, head["rest"])
-
-    def remove(self) -> None:
-        """The training is over."""
-        self.path.unlink(missing_ok=True)

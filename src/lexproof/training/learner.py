@@ -99,11 +99,6 @@ class Learner(ABC):
     def snapshot(self) -> Victim:
         """A victim with a copy of the present weights, to be attacked; training goes on without it."""
 
-    @property
-    def fingerprint(self) -> str:
-        """Hash of everything about the model that its training depends on."""
-        return self.snapshot().fingerprint
-
     @abstractmethod
     def accuracy(self, inputs: Sequence[Any], gold: Index) -> float:
         """Share of encoded texts that are classified correctly, the module in evaluation mode."""

@@ -13,16 +13,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from numbers import Real
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lexproof.errors import InputError, ModelError
+from lexproof.errors import ModelError
 from lexproof.training.checkpoint import Checkpoint, Saved, named, optimizer_state
+from lexproof.training.recipe import Recipe
 from lexproof.victims.word_rows import Index
 
 _BUCKET = 50  # batches whose rows are sorted by length together: little padding, and still a random order
@@ -86,40 +86,6 @@ class Task(Protocol):
 
     def restore(self, saved: Saved) -> None:
         """Take back a state."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """How to train: `patience` is the number of epochs without a better one after which training stops."""
-
-    epochs: int = 10
-    batch_size: int = 64
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
-    patience: int = 3
-    largest_norm: float = 5.0
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        for name in ("epochs", "batch_size", "learning_rate", "patience", "largest_norm"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"expected {name} > 0, got {getattr(self, name)!r}")
-        if not self.weight_decay >= 0:
-            raise InputError(f"expected weight_decay >= 0, got {self.weight_decay!r}")
-
-    def pace(self, step: int, steps: int) -> float:
-        """The share of the learning rate at step 0, 1, … of so many."""
-        return 1.0
-
-
-def check_numbers(recipe: Any) -> None:
-    """InputError if a field of a dataclass that is declared as int or float holds anything else."""
-    for field_ in fields(recipe):
-        value = getattr(recipe, field_.name)
-        if field_.type == "int" and type(value) is not int:
-            raise InputError(f"expected {field_.name} to be a whole number, got {value!r}")
-        if field_.type == "float" and (not isinstance(value, Real) or isinstance(value, bool) or math.isinf(value)):
-            raise InputError(f"expected {field_.name} to be a number, got {value!r}")
 
 
 def fit(

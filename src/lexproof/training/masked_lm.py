@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lexproof.errors import InputError, ModelError, require
-from lexproof.training.loop import check_numbers
 from lexproof.training.masked_lm_rows import IGNORED, Rows, cut
+from lexproof.training.recipe import check_numbers
 from lexproof.training.transformer import default_body
 from lexproof.victims.folder import replacing
 from lexproof.victims.transformer_folder import is_offline, quiet, reading

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from lexproof.candidates import Source
-from lexproof.text import Input
+from lexproof.errors import InputError
+from lexproof.text import Input, Text
 from lexproof.training.checkpoint import Checkpoint
 from lexproof.training.defense import Defense, Setting
 from lexproof.training.learner import Learner
-from lexproof.training.loop import Busy, Progress, Recipe, fit
+from lexproof.training.loop import Busy, Progress, fit
+from lexproof.training.recipe import Recipe
 from lexproof.training.task import Classify
 from lexproof.victims.base import Victim
 
@@ -42,7 +44,12 @@ class Plan:
         valid: tuple[Sequence[Input], Sequence[int]] | None,
         frozen: Any = None,
     ) -> dict[str, Any]:
-        """Train the learner; returns what to record."""
+        """Train the learner; returns what to record.
+
+        The checkpoint stays: a training that is over is read from it at once, until the model is saved.
+        """
+        if self.synonyms is not None:
+            _check_synonyms(self.synonyms, train[0])
         setting = Setting(
             learner=learner,
             inputs=train[0],
@@ -59,8 +66,6 @@ class Plan:
             None if self.checkpoint is None else Checkpoint(self.checkpoint, self._fingerprint(setting, recipe))
         )
         record = fit(task, recipe, seed=self.seed, progress=self.progress, frozen=frozen, checkpoint=checkpoint)
-        if checkpoint is not None:
-            checkpoint.remove()
         return record | {"seed": self.seed, "texts": len(train[0]), **self.record}
 
     @property
@@ -79,8 +84,17 @@ class Plan:
             "recipe": asdict(recipe),
             "kind": setting.learner.kind,
             "seed": self.seed,
-            "start": setting.learner.fingerprint,
+            "start": setting.learner.snapshot().fingerprint,
             "train": [list(setting.inputs), list(map(int, setting.gold))],
             "valid": None if setting.valid is None else [list(setting.valid[0]), list(map(int, setting.valid[1]))],
         }
         return hashlib.sha256(json.dumps(head, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _check_synonyms(synonyms: Source, inputs: Sequence[Input]) -> None:
+    """InputError if no word of the training texts has a substitute: the defense would be plain training."""
+    for given in inputs:
+        text = Text.parse(given) if isinstance(given, str) else Text.parse(given[1], premise=given[0])
+        if any(synonyms(text)):
+            return
+    raise InputError("expected synonyms of some words of the training texts, got none for any; name others")

@@ -13,7 +13,8 @@ from lexproof.text import Input
 from lexproof.training.checkpoint import Saved, named
 from lexproof.training.defense import Defense, Setting
 from lexproof.training.learner import Batch
-from lexproof.training.loop import Recipe, bucketed
+from lexproof.training.loop import bucketed
+from lexproof.training.recipe import Recipe
 
 
 class Classify:

@@ -16,8 +16,8 @@ from lexproof.errors import InputError, require
 from lexproof.text import Input
 from lexproof.training import Labelled, check_labelled
 from lexproof.training.loop import Progress
-from lexproof.training.loop import Recipe as LoopRecipe
 from lexproof.training.plan import Plan
+from lexproof.training.recipe import Recipe as LoopRecipe
 from lexproof.training.transformer_learner import TransformerLearner
 from lexproof.victims.transformer import Transformer
 from lexproof.victims.transformer_folder import is_offline, reading

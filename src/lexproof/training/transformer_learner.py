@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 else:
     torch = require("torch", "transformers", "fine-tuning")
 
-_ORIGIN = ("_name_or_path", "transformers_version")
 _NO_DECAY = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
 
 
@@ -153,13 +150,6 @@ class TransformerLearner(Learner):
         victim = self.victim
         model = deepcopy(self.model)
         return Transformer.of(model, victim.encoder.tokenizer, victim.labels, max_length=victim.encoder.max_length)
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the victim and of its configuration, dropout among it, but not of where that was read from."""
-        config = json.loads(self.model.config.to_json_string(use_diff=False))
-        content = [super().fingerprint, {name: value for name, value in config.items() if name not in _ORIGIN}]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def accuracy(self, inputs: Sequence[Any], gold: Index) -> float:
         """Share of rows that are classified correctly."""

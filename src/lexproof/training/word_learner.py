@@ -13,7 +13,7 @@ from lexproof.points import IntArray
 from lexproof.space import Candidates, Space
 from lexproof.text import Input, Text
 from lexproof.training.learner import Batch, Index, Learner, Options, States
-from lexproof.training.loop import Recipe
+from lexproof.training.recipe import Recipe
 from lexproof.victims.vocabulary import PAD, UNKNOWN
 from lexproof.victims.word_rows import Rows
 from lexproof.victims.words import WordVictim

@@ -15,8 +15,8 @@ from lexproof.data.vectors import Matrix, read_vectors
 from lexproof.errors import InputError
 from lexproof.text import Input
 from lexproof.training import Labelled, Vectors
-from lexproof.training.loop import Recipe
 from lexproof.training.plan import Plan
+from lexproof.training.recipe import Recipe
 from lexproof.training.vectors import vectors_for
 from lexproof.training.word_learner import WordLearner
 from lexproof.victims.vocabulary import Vocabulary

@@ -135,7 +135,10 @@ class Smoothed(Victim):
         )
         if self.ensemble == "logit":
             return said
-        return (*said, "votes seldom change with one word, which blinds attacks that follow scores: compare with logit")
+        return (
+            *said,
+            "votes seldom change with one word, which blinds attacks that follow scores: compare with ensemble=logit",
+        )
 
     def save(self, folder: Path | str) -> None:
         """Write the victim and its base to a folder that `lexproof.load` reads; whole or not at all."""

@@ -34,6 +34,8 @@ else:
     torch = require("torch", "transformers", "a transformer victim")
 
 _LEAST_ROUNDING = 1e-4
+_ORIGIN = ("_name_or_path", "transformers_version", "id2label", "label2id", "dtype", "torch_dtype", "architectures")
+"""Parts of a configuration that say where it is from, or what is hashed by itself."""
 _LENGTHS = (2, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96)  # of the random texts that rounding is measured on
 
 
@@ -225,7 +227,9 @@ class Transformer(Victim):
     def fingerprint(self) -> str:
         """Hash of the weights, the configuration, the tokenizer and the length limit."""
         tokenizer = json.loads(self.encoder.tokenizer.backend_tokenizer.to_str())
-        settings = [self.model.config.model_type, self.labels, self.encoder.max_length]
+        config = json.loads(self.model.config.to_json_string())
+        read = {key: value for key, value in config.items() if key not in _ORIGIN}
+        settings = [self.model.config.model_type, read, self.labels, self.encoder.max_length]
         state = {key: value for key, value in tokenizer.items() if key not in ("truncation", "padding")}
         digest = hashlib.sha256(json.dumps([settings, state], sort_keys=True).encode())
         for key, tensor in sorted(self.model.state_dict().items()):
