@@ -70,7 +70,8 @@ def test_it_resumes_where_it_was_interrupted(
 
     with monkeypatch.context() as patched:
         patched.setattr(TrainingBar, "step", stopping)
-        assert call(*arguments, "--out", tmp_path / "parts").status == 130
+        stopped = call(*arguments, "--out", tmp_path / "parts")
+        assert stopped.status == 130 and "the same command goes on from there" in " ".join(stopped.stderr.split())
     assert (tmp_path / "parts.checkpoint").is_file() and not (tmp_path / "parts").exists()
     refused = call(*arguments, "--out", tmp_path / "parts", "--seed", "1")
     assert refused.status == 2 and "other data, model or settings" in refused.stderr

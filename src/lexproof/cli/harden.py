@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +53,9 @@ def harden_command(**options: Any) -> None:
     defense.check(kind, {})
     chosen = chosen_options(kind, options)
     data, valid, test = data_parts(options, None if start is None else start.labels)
-    checkpoint = out.with_name(f"{out.name}.checkpoint")
-    if options["fresh"]:
-        checkpoint.unlink(missing_ok=True)
+    checkpoint = _checkpoint(out, fresh=options["fresh"])
     begun = time.perf_counter()
-    with TrainingBar() as bar:
-        if checkpoint.is_file():
-            bar.say(f"resuming from {checkpoint}")
+    with TrainingBar() as bar, _told(checkpoint, bar):
         victim = harden(
             defense,
             train=(data.texts, labels_of(data)),
@@ -75,6 +73,29 @@ def harden_command(**options: Any) -> None:
     save(victim, out)
     checkpoint.unlink(missing_ok=True)  # now that what it led to is safe
     report(victim, out, time.perf_counter() - begun, options["as_json"], valid=valid, test=test)
+
+
+def _checkpoint(out: Path, *, fresh: bool) -> Path:
+    """Where the training writes how far it has come: beside the folder that is to be."""
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    if checkpoint.is_dir():
+        raise InputError(f"expected room for a checkpoint in {checkpoint}, got a folder of this name; move one of them")
+    if fresh:
+        checkpoint.unlink(missing_ok=True)
+    return checkpoint
+
+
+@contextmanager
+def _told(checkpoint: Path, bar: TrainingBar) -> Iterator[None]:
+    """Say where a training goes on from, and whether one that is interrupted can."""
+    if checkpoint.is_file():
+        bar.say(f"resuming from {checkpoint}")
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = f"what was trained is in {checkpoint}: the same command goes on from there"
+        bar.say(kept if checkpoint.is_file() else "nothing of this training is kept yet: it was too short")
+        raise
 
 
 def _synonyms(options: dict[str, Any]) -> str | None:

@@ -216,8 +216,12 @@ def _accuracy(victim: Victim, data: Dataset, name: str) -> float:
 def report(victim: Victim, out: Path, seconds: float, as_json: bool, **parts: Dataset | None) -> None:
     """Say what was trained, how long it took, and how accurate it is on each part."""
     record: dict[str, Any] = {"model": str(out), "kind": victim.kind, "seconds": round(seconds, 1)}
-    if defense := getattr(victim, "training", {}).get("defense"):
+    training = getattr(victim, "training", {})
+    record["best_epoch"] = training.get("best_epoch")
+    if defense := training.get("defense"):
         record["defense"] = defense["name"]
+    if synonyms := training.get("synonyms"):
+        record["synonyms"] = synonyms["name"]
     for name, part in parts.items():
         if part is not None:
             record[f"{name}_accuracy"] = round(_accuracy(victim, part, name), 4)

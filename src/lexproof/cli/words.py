@@ -14,6 +14,7 @@ from lexproof.auditing.word_run import Found, WordRun, WordSubject, carry_on, fi
 from lexproof.cli.audit import readable
 from lexproof.cli.inputs import check_new
 from lexproof.cli.options import (
+    announce_caveats,
     check_utf8,
     data_options,
     json_option,
@@ -111,6 +112,7 @@ def _subject(options: dict[str, Any], command: str) -> WordSubject:
     victim = load_victim(options["model"], options["labels"], options["label_only"])
     data, whole = texts_of(options, victim)
     warn_bad_rows(data)
+    announce_caveats(victim)
     asked, source = words_of(options, victim, data)
     return WordSubject(
         victim,

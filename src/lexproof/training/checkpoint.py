@@ -16,7 +16,7 @@ from torch import Tensor
 from lexproof.errors import RunError, require
 
 _FORMAT = 1
-SECONDS = 120.0
+SECONDS = 30.0
 """How often a checkpoint is written within an epoch."""
 
 
@@ -45,7 +45,7 @@ def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 class Checkpoint:
-    """Where a training writes how far it has come, at the end of each epoch and every two minutes.
+    """Where a training writes how far it has come, at the end of each epoch and every half minute.
 
     `fingerprint` says which training it is: RunError if the file belongs to another one.
     """
