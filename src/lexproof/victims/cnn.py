@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from lexproof.errors import InputError
+from lexproof.victims.cnn_maxpool import largest_output
 from lexproof.victims.cnn_shallow import ShallowCnn, ShallowState
 from lexproof.victims.token_table import TokenTable
 from lexproof.victims.word_net import WordNet, WordSettings, mask
@@ -77,6 +78,14 @@ class _Branch(nn.Module):
         """
         first = self.stack[0](nn.functional.pad(embedded, (self.left, self.right)))
         return self._above(first.masked_fill(~inside[:, None], -torch.inf), inside)
+
+    def largest(self, embedded: Tensor, inside: Tensor) -> Tensor:
+        """The largest outputs of the last layer before its ReLU: (B, filters)."""
+        value = embedded
+        for conv in self.stack[:-1]:
+            output = conv(nn.functional.pad(value, (self.left, self.right)))
+            value = torch.relu(output.masked_fill(~inside[:, None], -torch.inf))
+        return largest_output(self.stack[-1], nn.functional.pad(value, (self.left, self.right)), inside)
 
     def looked_up(self, ids: Tensor, lengths: Tensor, margin: int = 0) -> list[Tensor]:
         """The same layers, the first one added up from the table; with `margin` more places on either side."""
@@ -145,9 +154,13 @@ class CnnNet(WordNet):
         return torch.addmm(self.last.bias, self.dropout(fired).flatten(1), weights)
 
     def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        """Logits of word vectors."""
+        """Logits of word vectors; in training with a quicker backward pass, which breaks ties between outputs."""
         inside = mask(lengths, embedded.shape[1])
-        return self._pool([branch.outputs(embedded.transpose(1, 2), inside)[-1] for branch in self.parts])
+        vectors = embedded.transpose(1, 2)
+        if self.is_flat or not self.training:
+            return self._pool([branch.outputs(vectors, inside)[-1] for branch in self.parts])
+        largest = torch.cat([branch.largest(vectors, inside) for branch in self.parts], 1)
+        return self.affine(self.last, self.dropout(torch.relu(largest)))
 
     def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The last layer's outputs at each word, all widths side by side, and the largest or mean of them."""
