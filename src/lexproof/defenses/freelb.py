@@ -23,7 +23,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from lexproof.defenses.perturbation import Perturbing, at, check_radius, gradient_of, pass_down
+from lexproof.defenses.perturbation import Perturbing, Within, at, gradient_of, pass_down
 from lexproof.training.learner import Batch
 
 
@@ -67,18 +67,9 @@ class FreeLbPlusPlus(Perturbing):
 
 
 @dataclass(kw_only=True)
-class FreeLb(FreeLbPlusPlus):
+class FreeLb(Within, FreeLbPlusPlus):
     """FreeLB: within a ball of `radius`."""
 
     name: ClassVar[str] = "freelb"
 
     steps: int = 5
-    radius: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_radius(self.radius)
-
-    def limit(self) -> float:
-        """The radius."""
-        return self.radius

@@ -137,10 +137,22 @@ class Perturbing(Defense):
         self.unit = float(rest["unit"])
 
 
-def check_radius(radius: float) -> None:
-    """InputError unless a ball of this radius holds anything."""
-    if not radius > 0:
-        raise InputError(f"expected radius > 0, got {radius!r}; the variant without projection is the one with ++")
+@dataclass(kw_only=True)
+class Within(Perturbing):
+    """Perturbations within a ball of `radius`."""
+
+    radius: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.radius > 0:
+            raise InputError(
+                f"expected radius > 0, got {self.radius!r}; the variant without projection is the one with ++"
+            )
+
+    def limit(self) -> float:
+        """The radius."""
+        return self.radius
 
 
 def at(vectors: Tensor, delta: Tensor) -> Tensor:

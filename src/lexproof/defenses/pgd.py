@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import torch
 
-from lexproof.defenses.perturbation import Perturbing, at, check_radius
+from lexproof.defenses.perturbation import Perturbing, Within, at
 from lexproof.training.learner import Batch
 
 
@@ -48,18 +48,9 @@ class PgdPlusPlus(Perturbing):
 
 
 @dataclass(kw_only=True)
-class Pgd(PgdPlusPlus):
+class Pgd(Within, PgdPlusPlus):
     """PGD-K: within a ball of `radius`."""
 
     name: ClassVar[str] = "pgd"
 
     steps: int = 5
-    radius: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_radius(self.radius)
-
-    def limit(self) -> float:
-        """The radius."""
-        return self.radius

@@ -29,10 +29,9 @@ from torch import Tensor
 
 from lexproof.defenses.perturbation import (
     LEAST,
-    Perturbing,
+    Within,
     ascended,
     at,
-    check_radius,
     gradient_of,
     lengths,
     pass_down,
@@ -62,7 +61,7 @@ def written(table: Tensor, ids: Tensor, rows: Tensor) -> Tensor:
 
 
 @dataclass(kw_only=True)
-class TaVat(Perturbing):
+class TaVat(Within):
     """TA-VAT."""
 
     name: ClassVar[str] = "ta-vat"
@@ -72,18 +71,10 @@ class TaVat(Perturbing):
     start: float = 0.2
     radius: float = 0.5
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_radius(self.radius)
-
     def begin(self, setting: Setting) -> None:
         """No token has a row yet."""
         super().begin(setting)
         self.table = torch.empty(0, setting.learner.dim)
-
-    def limit(self) -> float:
-        """The radius."""
-        return self.radius
 
     def remembered(self, batch: Batch) -> Tensor:
         """e_0 (B, L, d): 0 at padding."""
