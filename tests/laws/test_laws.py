@@ -13,7 +13,6 @@ import lexproof as lp
 from lexproof import registry
 from lexproof.asking import Item, answer_all
 from lexproof.attacks.specs import from_spec
-from lexproof.certify.cascade import PROVERS
 from lexproof.engine import Engine
 from lexproof.points import DELETED, MASKED, FirstOrder, Sensitivity, Swaps, dense
 from lexproof.questions import Find, Minimize
@@ -220,13 +219,11 @@ def test_soundness_on_larger_spaces(victim: Victim, batch: int, monkeypatch: pyt
 def test_brackets_hold_the_minimum(victim: Victim, attack: str) -> None:
     if not can_serve(victim, attack):
         return
-    # the dear provers do not know the attack, but for its flip: they are asked beside one of them
-    provers = PROVERS if attack == "best" else ("interval", "enumeration")
     for seed in seeds(victim, 20):
         space = space_of(seed)
         label = prediction(victim, space)
         exact = brute_minimum(victim, space, label)
-        answer = lp.minimize(victim, space, label, attack=attack, provers=provers, max_points=seed * 3, seed=seed)
+        answer = lp.minimize(victim, space, label, attack=attack, max_points=seed * 3, seed=seed)
         assert answer.lower <= (space.max_swaps + 1 if exact is None else exact)
         if answer.upper is not None:
             assert exact is not None
