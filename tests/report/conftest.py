@@ -24,6 +24,8 @@ FLAGS = (
     "--disable-sync",
 )
 
+DRAWN = "return location.href === arguments[0] && document.readyState === 'complete'"
+
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -63,12 +65,17 @@ def open_page(chromium: Any, folder: Path) -> Iterator[Callable[[str], Any]]:
 
     Afterwards nothing may be on the console, unless a page was opened whose script the policy stops.
     """
+    support = pytest.importorskip("selenium.webdriver.support.wait")
+    until_drawn = support.WebDriverWait(chromium, 30, poll_frequency=0.02)
     silenced = False
 
     def opened(name: str) -> Any:
         nonlocal silenced
         silenced = silenced or "silent" in name
-        chromium.get((folder / f"{name}.html").as_uri())
+        address = (folder / f"{name}.html").as_uri()
+        chromium.get(address)
+        # on a busy machine `get` may return before the script draws the rows anew: what a test finds then is gone
+        until_drawn.until(lambda page: page.execute_script(DRAWN, address))
         return chromium
 
     metrics = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}

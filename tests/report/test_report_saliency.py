@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Open, find, resize
+from driving import Open, resize
 from explained_run import explained, explanation
 from hostile_run import hostile_run
 from synthetic_run import LABELS, records, summary
@@ -248,9 +248,9 @@ def test_script_and_template_draw_the_same_words(pages: Path, open_page: Open, n
 @pytest.mark.browser
 def test_the_policy_lets_the_colors_through(pages: Path, open_page: Open) -> None:
     driver = open_page("explained")
-    color = "return getComputedStyle(arguments[0]).backgroundColor"
-    assert driver.execute_script(color, find(driver, "#rows .lex-p8")) == "rgba(230, 97, 1, 0.62)"
-    assert driver.execute_script(color, find(driver, "#rows .lex-n8")) == "rgba(120, 75, 190, 0.62)"
+    color = "return getComputedStyle(document.querySelector(arguments[0])).backgroundColor"
+    assert driver.execute_script(color, "#rows .lex-p8") == "rgba(230, 97, 1, 0.62)"
+    assert driver.execute_script(color, "#rows .lex-n8") == "rgba(120, 75, 190, 0.62)"
 
 
 @pytest.mark.browser
