@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from tables import KINDS, SLOW, space_of
+from torch import Tensor
 
 import lexproof as lp
 from lexproof import registry
 from lexproof.asking import Item, answer_all
 from lexproof.attacks.specs import from_spec
+from lexproof.bounds.backward import Check
+from lexproof.bounds.program import Program
+from lexproof.certify import curve
 from lexproof.engine import Engine
 from lexproof.points import DELETED, MASKED, FirstOrder, Sensitivity, Swaps, dense
 from lexproof.questions import Find, Minimize
@@ -215,7 +219,27 @@ def test_soundness_on_larger_spaces(victim: Victim, batch: int, monkeypatch: pyt
     assert largest > 1000
 
 
+@pytest.fixture
+def known_slopes(victim: Victim, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each ascent of slopes made once, since all attacks are asked about the same spaces; all else is asked anew."""
+    ascend = curve._ascended
+
+    def known(program: Program, form: Tensor, radius: int, theta: float, steps: int, check: Check | None) -> float:
+        region = program.region
+        tensors = (region.original, region.places, region.changes, region.budget, form)
+        key = (victim.fingerprint, *(own.numpy().tobytes() for own in tensors), program.swaps.tobytes(), radius, theta)
+        if key not in _SLOPES:
+            _SLOPES[key] = ascend(program, form, radius, theta, steps, check)
+        return _SLOPES[key]
+
+    monkeypatch.setattr(curve, "_ascended", known)
+
+
+_SLOPES: dict[tuple[object, ...], float] = {}
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.usefixtures("known_slopes")
 def test_brackets_hold_the_minimum(victim: Victim, attack: str) -> None:
     if not can_serve(victim, attack):
         return
