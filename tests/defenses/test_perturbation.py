@@ -224,19 +224,55 @@ def test_sizes_follow_the_length_of_the_vectors_before_training(monkeypatch: pyt
     rows = [learner.vectors(torch.from_numpy(row)) for row in learner.encode(setting.inputs)]
     expected = float(torch.cat(rows).detach().norm(dim=1).mean())
     assert mean_length(setting) == pytest.approx(expected, rel=1e-5)
-    defense = FreeLb()
+    defense = FreeLb(warmup=0.0)
     defense.begin(setting)
     assert defense.unit == pytest.approx(expected / 1.4, rel=1e-5) and defense.measures() == {"scale": defense.unit}
     with torch.no_grad():
         learner.module.embedding.weight.mul_(2.0)  # training has gone on
-    resumed = FreeLb()
+    resumed = FreeLb(warmup=0.0)
     resumed.begin(setting)
     assert resumed.unit != defense.unit
     resumed.restore(*defense.state())
     assert resumed.unit == defense.unit
-    fixed = FreeLb(scale=3.0)
+    fixed = FreeLb(scale=3.0, warmup=0.0)
     fixed.begin(setting)
     assert fixed.unit == 3.0
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_sizes_grow_over_the_first_third_and_nothing_is_kept_before(
+    make: type[Perturbing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defense = make(scale=2.0, start=0.0)
+    learner, batch = begun(defense, "cnn", **QUIET)  # 32 texts, 2 epochs: the warm-up is over after 64/3 texts
+    original, seen = learner.vectors(batch.ids).detach(), watched(learner, monkeypatch)
+    size, passes = len(batch.gold), []
+    for number in range(1, 6):
+        assert (defense.merit(1, 0.5) is None) is ((number - 1) * size < 64 / 3)
+        seen.clear()
+        gradients(defense, learner, batch)
+        assert defense.measures()["scale"] == pytest.approx(2.0 * min(1.0, number * size / (64 / 3)))
+        passes.append(float((seen[1][0] - original).flatten(1).norm(dim=1).max()))
+    assert passes[0] < passes[1] < passes[2] and defense.merit(1, 0.5) == 0.5
+    if not isinstance(defense, TaVat):  # whose tokens remember
+        assert passes[0] == pytest.approx(2.0 * min(defense.limit(), defense.size) * size / (64 / 3), rel=1e-3)
+
+
+def test_an_encoder_that_was_trained_needs_no_warm_up_unless_told() -> None:
+    for warmup, expected in ((None, 2.0), (0.5, 2.0 * 6 / 32)):
+        defense = FreeLbPlusPlus(scale=2.0, warmup=warmup)
+        learner, batch = begun(defense, "transformer", **QUIET)
+        gradients(defense, learner, batch)
+        assert defense.unit == pytest.approx(expected)
+
+
+def test_a_warm_up_goes_on_where_it_was() -> None:
+    defense, resumed = FreeLb(), FreeLb()
+    learner, batch = begun(defense, "cnn", **QUIET)
+    gradients(defense, learner, batch)
+    resumed.begin(defense.setting)
+    resumed.restore(*defense.state())
+    assert resumed.unit == defense.unit < defense.full
 
 
 def test_frozen_vectors_stay_and_the_layers_above_them_are_trained() -> None:
@@ -250,7 +286,7 @@ def test_only_the_projected_variants_have_a_radius() -> None:
     having = {make.name for make in EVERY if "radius" in {field.name for field in fields(make)}}
     assert having == {"pgd", "freelb", "ta-vat"}
     assert FreeLbPlusPlus().spec == {
-        "name": "freelb++", "steps": 10, "size": 0.03, "start": 0.05, "scale": 0.0, "same_dropout": True
+        "name": "freelb++", "steps": 10, "size": 0.03, "start": 0.05, "scale": 0.0, "same_dropout": True, "warmup": None
     }  # fmt: skip
 
 
@@ -263,6 +299,8 @@ def test_only_the_projected_variants_have_a_radius() -> None:
         (FreeLb, {"size": float("nan")}, "expected size >= 0, got nan"),
         (PgdPlusPlus, {"start": -1.0}, "expected start >= 0, got -1.0"),
         (PgdPlusPlus, {"scale": -1.0}, "expected scale >= 0, got -1.0"),
+        (Pgd, {"warmup": 1.5}, r"expected warmup in \[0, 1\], got 1.5"),
+        (Pgd, {"warmup": "long"}, "expected warmup to be a number, got 'long'"),
         (Pgd, {"radius": 0.0}, "expected radius > 0, got 0.0; the variant without projection"),
         (TaVat, {"radius": -1.0}, "expected radius > 0, got -1.0"),
         (InfoBert, {"low": 0.9, "high": 0.5}, "expected 0 <= low < high <= 1, got low=0.9 and high=0.5"),

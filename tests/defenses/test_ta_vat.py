@@ -53,7 +53,7 @@ def test_the_next_text_starts_where_its_tokens_ended(kind: str, monkeypatch: pyt
 
 
 def test_the_table_is_the_last_perturbation_of_the_slow_computation() -> None:
-    defense = TaVat(scale=1.0, radius=0.3, start=0.1)
+    defense = TaVat(scale=1.0, radius=0.3, start=0.1, warmup=0.0)
     learner, _ = begun(defense, "cnn", **QUIET)
     batch = batch_of(learner, ["the film was good"], [0])
     ids = batch.ids[0].long()
@@ -80,12 +80,13 @@ def test_the_table_is_part_of_the_state() -> None:
     defense = TaVat()
     learner, batch = begun(defense, "cnn")
     gradients(defense, learner, batch)
-    kept = {name: tensor.clone() for name, tensor in defense.state()[0].items()}
+    tensors, rest = defense.state()
+    kept = {name: tensor.clone() for name, tensor in tensors.items()}
     expected = gradients(defense, learner, batch, seed=9)
     fresh = TaVat()
     fresh.begin(defense.setting)
     assert len(fresh.table) == 0
-    fresh.restore(kept, defense.state()[1])
+    fresh.restore(kept, rest)
     found = gradients(fresh, learner, batch, seed=9)
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     assert torch.equal(fresh.table, defense.table) and not torch.equal(fresh.table, kept["table"])

@@ -10,6 +10,10 @@ The published sizes are for BERT, whose word vectors are about 1.4 long.  Other 
 about 5), so that the same numbers would mean another defense.  Sizes here are therefore multiplied by `scale`; if it is
 0, by the mean length of the training texts' vectors before training, divided by 1.4.
 
+A network that starts from nothing has to learn the task and the defense at once, and may learn neither: a BiLSTM stayed
+at chance with FreeLB++.  The sizes therefore grow from 0 along a line over a share `warmup` of the training, the first
+third for word models, none of it for a transformer, which comes with a trained encoder.  No epoch is kept before.
+
 All passes over a batch drop the same features, as FreeLB's authors argue: otherwise each step ascends for another
 network than the one before.  `same_dropout=0` draws them anew for each pass, as the Defender paper's code does.
 
@@ -32,8 +36,10 @@ from lexproof.errors import InputError
 from lexproof.training.defense import Defense, Setting
 from lexproof.training.learner import Batch
 from lexproof.training.recipe import check_numbers
+from lexproof.victims.folder import WORD_KINDS
 
 _PUBLISHED_LENGTH = 1.4  # mean length of the word vectors that the published sizes were chosen for
+_WARMUP = 1 / 3
 _SAMPLE = 256  # texts whose vectors are measured
 LEAST = 1e-18  # of a gradient's norm: the squares of smaller ones are lost in float32
 
@@ -82,6 +88,8 @@ class Perturbing(Defense):
     start: float = 0.05
     scale: float = 0.0
     same_dropout: bool = True
+    warmup: float | None = None
+    """Share of the training over which the sizes grow; None: a third for word models, 0 for a transformer."""
 
     def __post_init__(self) -> None:
         check_numbers(self)
@@ -90,18 +98,29 @@ class Perturbing(Defense):
         for name in ("size", "start", "scale"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"expected {name} >= 0, got {getattr(self, name)!r}")
+        if self.warmup is not None and not 0 <= self.warmup <= 1:
+            raise InputError(f"expected warmup in [0, 1], got {self.warmup!r}")
 
     def begin(self, setting: Setting) -> None:
         """Measure the vectors that the sizes are to suit."""
         super().begin(setting)
-        self.unit = self.scale or mean_length(setting) / _PUBLISHED_LENGTH
+        self.full = self.scale or mean_length(setting) / _PUBLISHED_LENGTH
+        share = (_WARMUP if setting.learner.kind in WORD_KINDS else 0.0) if self.warmup is None else self.warmup
+        self._ramp = share * setting.epochs * len(setting.inputs)  # texts
+        self._seen = 0
+
+    @property
+    def unit(self) -> float:
+        """What sizes are multiplied by in this batch."""
+        return self.full * min(1.0, self._seen / self._ramp) if self._ramp else self.full
 
     def limit(self) -> float:
         """The radius before it is scaled; without projection infinite."""
         return math.inf
 
     def first(self, batch: Batch) -> Tensor:
-        """d_0."""
+        """d_0; the warm-up is one batch further."""
+        self._seen += len(batch.gold)
         dim = self.setting.learner.dim
         return projected(random_start(batch.real, dim, self.start * self.unit), self.limit() * self.unit)
 
@@ -124,17 +143,21 @@ class Perturbing(Defense):
         """Mean cross-entropy of the batch with these word vectors."""
         return nn.functional.cross_entropy(self.setting.learner.logits(batch, vectors), batch.gold)
 
+    def merit(self, epoch: int, accuracy: float) -> float | None:
+        """The accuracy; None while the sizes grow."""
+        return accuracy if self._seen >= self._ramp else None
+
     def measures(self) -> dict[str, float]:
         """What the sizes are multiplied by."""
         return {"scale": self.unit}
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The scale, which is that of the vectors before training."""
-        return {}, {"unit": self.unit}
+        """The scale, which is that of the vectors before training, and how many texts have been trained on."""
+        return {}, {"full": self.full, "seen": self._seen}
 
     def restore(self, tensors: Mapping[str, Tensor], rest: Mapping[str, Any]) -> None:
-        """Take back the scale."""
-        self.unit = float(rest["unit"])
+        """Take back both."""
+        self.full, self._seen = float(rest["full"]), int(rest["seen"])
 
 
 @dataclass(kw_only=True)
