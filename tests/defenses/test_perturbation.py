@@ -226,7 +226,7 @@ def test_sizes_follow_the_length_of_the_vectors_before_training(monkeypatch: pyt
     assert mean_length(setting) == pytest.approx(expected, rel=1e-5)
     defense = FreeLb(warmup=0.0)
     defense.begin(setting)
-    assert defense.unit == pytest.approx(expected / 1.4, rel=1e-5) and defense.measures() == {"scale": defense.unit}
+    assert defense.unit == pytest.approx(expected / 2.8, rel=1e-5) and defense.measures() == {"scale": defense.unit}
     with torch.no_grad():
         learner.module.embedding.weight.mul_(2.0)  # training has gone on
     resumed = FreeLb(warmup=0.0)
@@ -258,7 +258,10 @@ def test_sizes_grow_over_the_first_third_and_nothing_is_kept_before(
         assert passes[0] == pytest.approx(2.0 * min(defense.limit(), defense.size) * size / (64 / 3), rel=1e-3)
 
 
-def test_an_encoder_that_was_trained_needs_no_warm_up_unless_told() -> None:
+def test_an_encoder_that_was_trained_takes_whole_sizes_and_no_warm_up_unless_told() -> None:
+    usual = FreeLbPlusPlus()
+    begun(usual, "transformer", **QUIET)
+    assert usual.unit == pytest.approx(mean_length(usual.setting) / 1.4, rel=1e-5)
     for warmup, expected in ((None, 2.0), (0.5, 2.0 * 6 / 32)):
         defense = FreeLbPlusPlus(scale=2.0, warmup=warmup)
         learner, batch = begun(defense, "transformer", **QUIET)
