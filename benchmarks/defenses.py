@@ -41,6 +41,7 @@ from lexproof.errors import InputError, LexproofError, NoRule
 from lexproof.text import Text
 from lexproof.training.defense import Defense
 from lexproof.victims.base import Victim
+from lexproof.victims.folder import WORD_KINDS
 
 PLAIN = "plain"
 SHARED = "+shared"
@@ -109,8 +110,10 @@ def recipe_of(head: dict[str, Any]) -> dict[str, Any]:
     defense.check(kind, own)
     synonyms = SUBSTITUTES if head["defense"].endswith(SHARED) else None
     kept = {key: head[key] for key in ("model", "seed", "train_texts")}
-    # a schedule needs the epochs that it was made for; counted against plain training, they are part of its cost
-    epochs = defense.defaults(kind).get("epochs", head["epochs"])
+    # a schedule needs the epochs that it was made for, and what is trained on random versions of its texts learns more
+    # slowly from nothing; counted against plain training, they are part of the cost
+    more = 2 if name.partition("?")[0] in SMOOTHED and kind in WORD_KINDS else 1
+    epochs = defense.defaults(kind).get("epochs", head["epochs"] and more * head["epochs"])
     return {**kept, "epochs": epochs, "defense": defense.spec, "synonyms": synonyms}
 
 
