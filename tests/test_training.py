@@ -326,6 +326,7 @@ def test_vectors_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             r"expected as many validation labels as texts, got 0 for 1",
         ),
         (("cnn", ["a", "b"], [1, 1]), {}, r"expected at least 2 classes to train on, got only label 1"),
+        (("cnn", ["a", "b"], [1, 1]), {"label_names": ["no", "yes"]}, r"2 classes to train on, got only label yes"),
         (("cnn", ["a", "b"], [0, 2]), {"label_names": ["x", "y"]}, r"expected labels from 0 to 1, got 2"),
         (("cnn", ["a", "b"], [0, -1]), {}, r"expected labels from 0 to 0, got -1"),
         (("cnn", ["a", "b"], [0, 1]), {"valid": (["a"], [2])}, r"expected labels from 0 to 1, got 2"),

@@ -52,13 +52,14 @@ def test_a_defended_model_is_written_and_loads(call: Callable[..., Result], data
     assert not (tmp_path / "held.checkpoint").exists()
 
 
+@pytest.mark.parametrize("command", [("harden", "rand"), ("train", "cnn")])
 def test_it_resumes_where_it_was_interrupted(
-    call: Callable[..., Result], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Callable[..., Result], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, str]
 ) -> None:
-    from lexproof.cli.train import TrainingBar
+    from lexproof.cli.training_bar import TrainingBar
 
     monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
-    arguments = ("harden", "rand", "--data", data, *SMALL)
+    arguments = (*command, "--data", data, *SMALL)
     whole = call(*arguments, "--out", tmp_path / "whole")
     assert whole.status == 0, whole.stderr
     step = TrainingBar.step

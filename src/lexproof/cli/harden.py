@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import click
 
 from lexproof.cli.options import json_option, seed_option
 from lexproof.cli.train import (
-    TrainingBar,
     chosen_options,
     data_parts,
     free_target,
@@ -21,6 +18,7 @@ from lexproof.cli.train import (
     save,
     train_options,
 )
+from lexproof.cli.training_bar import TrainingBar, resuming
 from lexproof.defenses import SYNONYMS, defense_of, harden, source_for
 from lexproof.errors import InputError
 from lexproof.training import KINDS
@@ -35,7 +33,6 @@ from lexproof.victims.smoothed import Smoothed
 @train_options
 @click.option("--synonyms", help=f"The defender's substitutes, a candidates spec [default: {SYNONYMS}].")
 @click.option("--share-synonyms", is_flag=True, help="Train on the substitutes that attacks use by default.")
-@click.option("--fresh", is_flag=True, help="Start anew even if an interrupted training could be resumed.")
 @seed_option
 @json_option
 def harden_command(**options: Any) -> None:
@@ -53,9 +50,8 @@ def harden_command(**options: Any) -> None:
     defense.check(kind, {})
     chosen = chosen_options(kind, options)
     data, valid, test = data_parts(options, None if start is None else start.labels)
-    checkpoint = _checkpoint(out, fresh=options["fresh"])
     begun = time.perf_counter()
-    with TrainingBar() as bar, _told(checkpoint, bar):
+    with TrainingBar() as bar, resuming(out, bar, fresh=options["fresh"]) as checkpoint:
         victim = harden(
             defense,
             train=(data.texts, labels_of(data)),
@@ -70,32 +66,8 @@ def harden_command(**options: Any) -> None:
             checkpoint=checkpoint,
             **chosen,
         )
-    save(victim, out)
-    checkpoint.unlink(missing_ok=True)  # now that what it led to is safe
+        save(victim, out)
     report(victim, out, time.perf_counter() - begun, options["as_json"], valid=valid, test=test)
-
-
-def _checkpoint(out: Path, *, fresh: bool) -> Path:
-    """Where the training writes how far it has come: beside the folder that is to be."""
-    checkpoint = out.with_name(f"{out.name}.checkpoint")
-    if checkpoint.is_dir():
-        raise InputError(f"expected room for a checkpoint in {checkpoint}, got a folder of this name; move one of them")
-    if fresh:
-        checkpoint.unlink(missing_ok=True)
-    return checkpoint
-
-
-@contextmanager
-def _told(checkpoint: Path, bar: TrainingBar) -> Iterator[None]:
-    """Say where a training goes on from, and whether one that is interrupted can."""
-    if checkpoint.is_file():
-        bar.say(f"resuming from {checkpoint}")
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = f"what was trained is in {checkpoint}: the same command goes on from there"
-        bar.say(kept if checkpoint.is_file() else "nothing of this training is kept yet: it was too short")
-        raise
 
 
 def _synonyms(options: dict[str, Any]) -> str | None:

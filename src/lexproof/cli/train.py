@@ -5,24 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import click
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from lexproof.cli.frame import stack
 from lexproof.cli.options import json_option, progress_bar, seed_option, warn_bad_rows
-from lexproof.cli.streams import emit, paper, screen
+from lexproof.cli.streams import emit, paper
 from lexproof.cli.train_settings import parse_settings
+from lexproof.cli.training_bar import TrainingBar, resuming
 from lexproof.data import Dataset, read
 from lexproof.data.named import find
 from lexproof.errors import InputError
@@ -31,55 +22,6 @@ from lexproof.victims.base import Victim
 from lexproof.victims.folder import check_target
 
 _TOGETHER = 64  # texts whose accuracy is taken at a time: few, since a smoothed model reads a hundred copies of each
-
-
-class TrainingBar:
-    """Draws each step of training on standard error."""
-
-    def __init__(self) -> None:
-        named = TextColumn("{task.description}", markup=False)
-        columns = (named, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, TextColumn("ETA"), TimeRemainingColumn(), console=screen)
-        self._task = self._bar.add_task("train", total=None)
-        self._between: TaskID | None = None
-        self._begun = False
-
-    def __enter__(self) -> TrainingBar:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None and not self._begun:  # refused: no bar of work that was never begun
-            self._bar.update(self._task, visible=False)
-        self._bar.stop()
-
-    def say(self, line: str) -> None:
-        """A line above the bar."""
-        self._bar.console.print(line, markup=False)
-
-    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        """One step of all."""
-        self._begun = True
-        if self._between is not None:  # an attack may have found enough before the last text
-            self._bar.update(self._between, visible=False)
-        self._bar.update(self._task, description=f"epoch {epoch} loss {loss:.3f}", completed=step, total=steps)
-
-    def busy(self, what: str, done: int, total: int) -> None:
-        """Work before or between steps, in a bar of its own below that of training, with its own ETA."""
-        self._begun = True
-        if self._between is None:
-            self._between = self._bar.add_task(what)
-        if done == 0:
-            self._bar.reset(self._between)  # the speed of the work before says nothing about this one
-        said = f"{what} {done} of {total}"
-        self._bar.update(self._between, description=said, completed=done, total=total, visible=done < total)
-
-    def epoch(self, epoch: int, loss: float, accuracy: float | None) -> None:
-        """One epoch is over."""
-        seen = "" if accuracy is None else f", validation accuracy {accuracy:.4f}"
-        self._bar.console.print(f"epoch {epoch}: loss {loss:.4f}{seen}")
 
 
 train_options = stack(
@@ -102,6 +44,7 @@ train_options = stack(
     ),
     click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write."),
     click.option("--overwrite", is_flag=True, help="Replace a model folder."),
+    click.option("--fresh", is_flag=True, help="Start anew even if an interrupted training could be resumed."),
 )
 """What `train` and `harden` share."""
 
@@ -112,12 +55,15 @@ train_options = stack(
 @seed_option
 @json_option
 def train_command(**options: Any) -> None:
-    """Train an mlp, cnn, lstm, bilstm or transformer classifier."""
+    """Train an mlp, cnn, lstm, bilstm or transformer classifier.
+
+    An interrupted training resumes when the same command is given again.
+    """
     out = free_target(options)
     chosen = chosen_options(options["kind"], options)
     data, valid, test = data_parts(options)
     begun = time.perf_counter()
-    with TrainingBar() as bar:
+    with TrainingBar() as bar, resuming(out, bar, fresh=options["fresh"]) as checkpoint:
         victim = train(
             options["kind"],
             data.texts,
@@ -127,11 +73,11 @@ def train_command(**options: Any) -> None:
             vectors=options["vectors"],
             seed=options["seed"],
             progress=bar,
+            checkpoint=checkpoint,
             **chosen,
         )
-    seconds = time.perf_counter() - begun
-    save(victim, out)
-    report(victim, out, seconds, options["as_json"], valid=valid, test=test)
+        save(victim, out)
+    report(victim, out, time.perf_counter() - begun, options["as_json"], valid=valid, test=test)
 
 
 def free_target(options: dict[str, Any]) -> Path:

@@ -147,10 +147,11 @@ def check_labelled(
             raise InputError(
                 f"expected {name} texts with content, got an empty one, number {blank[0] + 1} of {len(inputs)}"
             )
-    if len(set(labels)) < 2:
-        raise InputError(f"expected at least 2 classes to train on, got only label {labels[0]}")
     if isinstance(names, str):
         raise InputError(f"expected label names as a list, got the string {names!r}")
+    if len(set(labels)) < 2:
+        only = names[labels[0]] if names is not None and 0 <= labels[0] < len(names) else labels[0]
+        raise InputError(f"expected at least 2 classes to train on, got only label {only}")
     classes = int(max(labels)) + 1 if names is None else len(names)
     for label in (*labels, *(valid[1] if valid else ())):
         if not 0 <= label < classes:
