@@ -390,7 +390,7 @@ BUILT_IN: dict[str, tuple[Entry, ...]] = {
             "lexproof.defenses.ibp:Ibp",
             "the worst case that intervals allow over all synonyms, with or without a budget",
             "Jia et al. 2019, Certified Robustness to Adversarial Word Substitutions",
-            "2 x (cnn), 6 x (recurrent)",
+            "3 x (cnn), 6 x (recurrent)",
             extra="torch",
             family="certified",
         ),

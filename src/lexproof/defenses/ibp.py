@@ -10,7 +10,7 @@ full value, in step and along a line, over a share `ramp` of the training; then 
 `budget` trains for a limited attacker: at most so many swaps (2), or a share of a text's tokens (0.1).  The first layer
 has its exact range under the budget, the layers above it intervals; in a recurrent network the budget changes nothing.
 
-Cost: about 2 plain epochs an epoch for the convolutional network, where the pass of the text itself is shared; about 6
+Cost: about 3 plain epochs an epoch for the convolutional network, where the pass of the text itself is shared; about 6
 for a recurrent one.
 
 Reference: Jia, Raghunathan, Göksel and Liang 2019, Certified Robustness to Adversarial Word Substitutions.
