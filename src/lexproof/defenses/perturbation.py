@@ -8,12 +8,11 @@ Guarantee: a perturbation is 0 at padding, and after t steps ||d_t|| <= start + 
 
 The published sizes are for BERT, whose word vectors are about 1.4 long.  Other vectors are shorter or longer (GloVe's
 about 5), so that the same numbers would mean another defense.  Sizes here are therefore multiplied by `scale`; if it is
-0, by the mean length of the training texts' vectors before training, divided by 1.4, and for word models by 2 more.
+0, by the mean length of the training texts' vectors before training, divided by 2.8: half of what BERT takes, since a
+network from nothing, or a small encoder on few texts, learned nothing against the whole without projection.
 
-Word models start from nothing: they have to learn the task and the defense at once, and may learn neither.  At the size
-that is BERT's the loss of a CNN under PGD++ stayed at log 2, and so did a BiLSTM's under FreeLB++; at half of it both
-learn.  Their sizes also grow from 0 along a line over a share `warmup` of the training, the first third; a transformer
-comes with a trained encoder and needs none.  No epoch is kept before.
+A network that has to learn the task and the defense at once may learn neither.  Sizes therefore grow from 0 along a
+line over a share `warmup` of the training.  No epoch is kept before.
 
 All passes over a batch drop the same features, as FreeLB's authors argue: otherwise each step ascends for another
 network than the one before.  `same_dropout=0` draws them anew for each pass, as the Defender paper's code does.
@@ -37,11 +36,9 @@ from lexproof.errors import InputError
 from lexproof.training.defense import Defense, Setting
 from lexproof.training.learner import Batch
 from lexproof.training.recipe import check_numbers
-from lexproof.victims.folder import WORD_KINDS
 
 _PUBLISHED_LENGTH = 1.4  # mean length of the word vectors that the published sizes were chosen for
-_FRESH = 1 / 2  # of the published sizes, for networks that start from nothing
-_WARMUP = 1 / 3  # of their training
+_SHARE = 1 / 2  # of the published sizes, by the length of the vectors
 _SAMPLE = 256  # texts whose vectors are measured
 LEAST = 1e-18  # of a gradient's norm: the squares of smaller ones are lost in float32
 
@@ -90,8 +87,7 @@ class Perturbing(Defense):
     start: float = 0.05
     scale: float = 0.0
     same_dropout: bool = True
-    warmup: float | None = None
-    """Share of the training over which the sizes grow; None: a third for word models, 0 for a transformer."""
+    warmup: float = 1 / 3
 
     def __post_init__(self) -> None:
         check_numbers(self)
@@ -100,16 +96,14 @@ class Perturbing(Defense):
         for name in ("size", "start", "scale"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"expected {name} >= 0, got {getattr(self, name)!r}")
-        if self.warmup is not None and not 0 <= self.warmup <= 1:
+        if not 0 <= self.warmup <= 1:
             raise InputError(f"expected warmup in [0, 1], got {self.warmup!r}")
 
     def begin(self, setting: Setting) -> None:
         """Measure the vectors that the sizes are to suit."""
         super().begin(setting)
-        is_fresh = setting.learner.kind in WORD_KINDS
-        self.full = self.scale or mean_length(setting) / _PUBLISHED_LENGTH * (_FRESH if is_fresh else 1.0)
-        share = (_WARMUP if is_fresh else 0.0) if self.warmup is None else self.warmup
-        self._ramp = share * setting.epochs * len(setting.inputs)  # texts
+        self.full = self.scale or _SHARE * mean_length(setting) / _PUBLISHED_LENGTH
+        self._ramp = self.warmup * setting.epochs * len(setting.inputs)  # texts
         self._seen = 0
 
     @property
