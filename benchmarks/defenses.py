@@ -49,6 +49,8 @@ SHARING = ("safer", "dne", "ascc", "ibp", "minimal")
 """Defenses that are also trained with the attacker's synonyms."""
 
 SMOOTHED = ("safer", "ranmask")
+NOISY = (*SMOOTHED, "sp-defense", "rand")
+"""Trained on another random version of a text each time: a network that starts from nothing learns more slowly."""
 
 _CNN = Sizes(
     clean=100_000, attacked=100, minima=100, provers=",".join(PROVERS), max_queries=30_000, max_points=20_000,
@@ -110,9 +112,8 @@ def recipe_of(head: dict[str, Any]) -> dict[str, Any]:
     defense.check(kind, own)
     synonyms = SUBSTITUTES if head["defense"].endswith(SHARED) else None
     kept = {key: head[key] for key in ("model", "seed", "train_texts")}
-    # a schedule needs the epochs that it was made for, and what is trained on random versions of its texts learns more
-    # slowly from nothing; counted against plain training, they are part of the cost
-    more = 2 if name.partition("?")[0] in SMOOTHED and kind in WORD_KINDS else 1
+    # a schedule needs the epochs that it was made for; counted against plain training, they are part of its cost
+    more = 2 if name.partition("?")[0] in NOISY and kind in WORD_KINDS else 1
     epochs = defense.defaults(kind).get("epochs", head["epochs"] and more * head["epochs"])
     return {**kept, "epochs": epochs, "defense": defense.spec, "synonyms": synonyms}
 
