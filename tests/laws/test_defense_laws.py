@@ -146,7 +146,7 @@ def test_a_kind_that_it_cannot_take_is_refused_before_training(name: str, kind: 
 @pytest.mark.parametrize(
     ("train", "message"),
     [
-        ((["a b", "c d"], [1, 1]), "expected at least 2 classes to train on, got only label 1"),
+        ((["a b", "c d"], [1, 1]), "expected at least 2 classes to train on, got only label yes"),
         ((["a b", "c d"], [0, 7]), r"expected labels from 0 to 1, got 7"),
         ((["a b", " "], [0, 1]), "expected training texts with content, got an empty one, number 2 of 2"),
         (([], []), "expected training texts, got none"),
