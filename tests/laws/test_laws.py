@@ -227,7 +227,8 @@ def known_slopes(victim: Victim, monkeypatch: pytest.MonkeyPatch) -> None:
     def known(program: Program, form: Tensor, radius: int, theta: float, steps: int, check: Check | None) -> float:
         region = program.region
         tensors = (region.original, region.places, region.changes, region.budget, form)
-        key = (victim.fingerprint, *(own.numpy().tobytes() for own in tensors), program.swaps.tobytes(), radius, theta)
+        key = (victim.fingerprint, *(own.numpy().tobytes() for own in tensors), program.swaps.tobytes())
+        key = (*key, radius, theta, steps)
         if key not in _SLOPES:
             _SLOPES[key] = ascend(program, form, radius, theta, steps, check)
         return _SLOPES[key]
