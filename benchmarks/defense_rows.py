@@ -11,7 +11,7 @@ A smoothed model scores many copies for each text it is asked about; a query is 
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,9 @@ from lexproof.victims.base import Victim
 
 ATTACKS = ("textfooler", "textbugger", "best")
 WORST = ATTACKS[-1]
+PARTS = ("clean", *ATTACKS, "minima", "smoothed", "rho")
+"""What a row holds, in the order in which it is measured."""
+
 SUBSTITUTES = "default?k=50&floor=0"
 """The attacker's, those of the benchmark recipes."""
 
@@ -68,12 +71,14 @@ class Texts:
     texts: Sequence[str]
     labels: Sequence[int]
     words: Sequence[str]
+    _made: dict[Constraints, list[Item]] = field(default_factory=dict)
 
     def spaces(self, frame: Constraints, count: int) -> list[Item]:
-        """The spaces of the first texts."""
-        substitutes = from_spec(SUBSTITUTES)
-        rows = zip(self.texts[:count], self.labels[:count], strict=True)
-        return [Item(key, frame.space(text, substitutes), label) for key, (text, label) in enumerate(rows)]
+        """The spaces of the first texts, made once: what is known of similarities serves every attack and model."""
+        made, substitutes = self._made.setdefault(frame, []), from_spec(SUBSTITUTES)
+        for key in range(len(made), min(count, len(self.texts))):
+            made.append(Item(key, frame.space(self.texts[key], substitutes), self.labels[key]))
+        return made[:count]
 
 
 def attacked(victim: Victim, items: Sequence[Item], attack: str, seed: int) -> dict[str, Any]:
@@ -148,17 +153,15 @@ def smoothed(victim: Victim, items: Sequence[Item], sizes: Sizes, seed: int) -> 
 
 def parts(victim: Victim, texts: Texts, sizes: Sizes, seed: int) -> dict[str, Callable[[], Any]]:
     """What a row consists of, by name; each is measured when it is called."""
-    framed: list[Item] = []
 
     def attack(name: str) -> dict[str, Any]:
-        if not framed:  # one set of spaces for all attacks: what is known of similarities is known to the next
-            framed.extend(texts.spaces(FRAME, sizes.attacked))
-        return attacked(victim, framed, name, seed)
+        return attacked(victim, texts.spaces(FRAME, sizes.attacked), name, seed)
 
-    return {
+    asked = {
         "clean": lambda: clean(victim, texts, sizes.clean),
         **{name: partial(attack, name) for name in ATTACKS},
         "minima": lambda: minima(victim, texts.spaces(OPEN_FRAME, sizes.minima), sizes, seed),
         "smoothed": lambda: smoothed(victim, texts.spaces(OPEN_FRAME, sizes.minima), sizes, seed),
         "rho": lambda: single_words(victim, texts, sizes),
     }
+    return {name: asked[name] for name in PARTS}

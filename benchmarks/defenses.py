@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 from accuracy import MODELS, VECTORS, Printer
-from defense_rows import SUBSTITUTES, Sizes, Texts, parts
+from defense_rows import PARTS, SUBSTITUTES, Sizes, Texts, parts
 from defense_table import report
 
 import lexproof as lp
@@ -183,8 +183,11 @@ def measure(path: Path, head: dict[str, Any], texts: Texts, models: Path) -> Non
     except (InputError, NoRule) as error:  # such as interval training of a transformer: said in the table
         written(path, {**head, "left_out": str(error)})
         return
-    victim, training = model_of(head, recipe, models / head["setting"] / path.stem)
+    head = json.loads(json.dumps({**head, "recipe": recipe}))  # as a file gives it back
     row = json.loads(path.read_text()) if path.exists() else {}
+    if all(name in row for name in PARTS) and {name: row.get(name) for name in head} == head:
+        return  # a row that is kept needs no model
+    victim, training = model_of(head, recipe, models / head["setting"] / path.stem)
     head = {**head, "fingerprint": victim.fingerprint}
     row = row if {name: row.get(name) for name in head} == head else dict(head)
     row["training"] = training
