@@ -77,6 +77,13 @@ def line(name: str, rows: list[Row], plains: dict[int, Row]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def otherwise(row: Row) -> str:
+    """Settings or epochs of a defense that are not those of the other rows."""
+    changes = [f"as `{row['spec']}`"] if "spec" in row else []
+    changes += [f"for {row['recipe']['epochs']} epochs"] if row["recipe"]["epochs"] != row["epochs"] else []
+    return f"`{row['defense']}` is trained {' '.join(changes)}." if changes else ""
+
+
 def with_interval(hits: float, n: int) -> str:
     share = share_of(int(hits), n)
     return "–" if not n else f"{share['value']:.3f} ({share['low']:.3f} to {share['high']:.3f})"
@@ -113,6 +120,7 @@ def report(folder: Path) -> str:
         json.dumps({**{key: row[key] for key in ("samples", "train_texts", "epochs")}, **row["sizes"]}) for row in whole
     }
     lines += [f"Sizes: `{own}`" for own in sorted(sizes)]
+    lines += sorted({told for row in whole if (told := otherwise(row))})
     timed = sum(text["timed_out"] for row in whole for text in row["minima"]["texts"])
     lines += [f"Minima that were ended by the clock: {timed}.", ""]
     radii = [*(f"certified r = {radius}" for radius in RADII), "certified, whole space"]

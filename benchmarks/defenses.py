@@ -1,17 +1,19 @@
 """Every defense trained by one loop and judged by the same questions: one table.
 
-    python benchmarks/defenses.py mr-cnn mr-bilstm --models models/defenses --out results/defenses [--threads 1]
-        [--only freelb,freelb++,safer+shared] [--seeds 0,1,2] [--train-texts N] [--set attacked=50 ...] [--table]
+    python benchmarks/defenses.py mr-cnn mr-bilstm mr-minilm agnews-minilm --models models/defenses
+        [--out benchmarks/records/defenses] [--only freelb,freelb++,safer+shared] [--seeds 0,1,2] [--train-texts N]
+        [--set attacked=50 ...] [--table]
 
 Settings: mr-cnn, mr-bilstm, mr-minilm (2,000 training texts), agnews-minilm (2,000).  Rows: `plain`, every registered
 defense, and `NAME+shared` for those whose synonyms may be the attacker's.  A defense may have settings
 (`--only freelb++?steps=30`).
 
 Each row (setting, defense, seed) is a file OUT/SETTING/DEFENSE-SEED.json, written after each part of it: an interrupted
-run goes on where it was, and several processes may share a folder, since each locks the row it works on.  Models are
+run goes on where it was, and several processes may share the folders, since each locks the row it works on.  Models are
 written to MODELS/SETTING/DEFENSE-SEED and used again; an interrupted training resumes from its checkpoint there.  A row
-that was measured with other sizes is measured again.  The run ends with the table in Markdown, and with --table it only
-prints it, with what the papers claim and whether it is seen (`defense_claims.py`).
+that is whole needs no model; one that was measured with other sizes or settings is measured again.  The run ends with
+the table in Markdown, and with --table it only prints it, with what the papers claim and whether it is seen
+(`defense_claims.py`).
 """
 
 import argparse
@@ -20,15 +22,16 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from accuracy import MODELS, VECTORS, Printer
+from defense_claims import base
 from defense_rows import PARTS, SUBSTITUTES, Sizes, Texts, parts
 from defense_table import report
 
@@ -43,6 +46,7 @@ from lexproof.training.defense import Defense
 from lexproof.victims.base import Victim
 from lexproof.victims.folder import WORD_KINDS
 
+RECORDS = Path(__file__).parent / "records" / "defenses"
 PLAIN = "plain"
 SHARED = "+shared"
 SHARING = ("safer", "dne", "ascc", "ibp", "minimal")
@@ -60,10 +64,18 @@ _CNN = Sizes(
 # what linear bounds prove of a recurrent network, texts scored by the thousand prove sooner
 _BILSTM = replace(_CNN, provers="interval,enumeration", rho_words=300)
 _TRANSFORMER = replace(
-    _CNN, clean=1000, attacked=50, minima=30, provers="enumeration", max_queries=1500, max_points=1000,
+    _CNN, clean=1000, attacked=50, minima=20, provers="enumeration", max_queries=800, max_points=400,
     votes=200,
-    rho_texts=20, rho_words=300, rho_method="euba", patience=64,
+    rho_texts=20, rho_words=200, rho_method="euba", patience=32,
 )  # fmt: skip
+# an attack asks the model hundreds of times a text
+_FEWER = {
+    "ada": "ada?limit=400",
+    "mixada": "mixada?limit=400",
+    "a2t": "a2t?limit=600",
+    "minimal": "minimal?limit=100&max_points=200",
+}
+_RESTARTED = {"ada": 3, "mixada": 3}  # they start anew when the base model is trained
 
 
 @dataclass(frozen=True)
@@ -76,14 +88,16 @@ class Bench:
     sizes: Sizes
     samples: int  # copies of a text that a smoothed model scores
     share: float  # of the sizes, for a smoothed model
-    epochs: int | None = None  # the model's own if None
+    epochs: int
+    specs: Mapping[str, str] = field(default_factory=dict)  # of defenses with settings of their own here
+    own_epochs: Mapping[str, int] = field(default_factory=dict)  # of defenses that take their own number of epochs
 
 
 SETTINGS = {
-    "mr-cnn": Bench("mr-cnn", (0, 1, 2), None, _CNN, 25, 0.5),
-    "mr-bilstm": Bench("mr-bilstm", (0, 1, 2), None, _BILSTM, 25, 0.3),
-    "mr-minilm": Bench("mr-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2),
-    "agnews-minilm": Bench("agnews-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2),
+    "mr-cnn": Bench("mr-cnn", (0, 1, 2), None, _CNN, 25, 0.5, 6),
+    "mr-bilstm": Bench("mr-bilstm", (0, 1, 2), None, _BILSTM, 25, 0.3, 4, own_epochs={"ibp": 10}),
+    "mr-minilm": Bench("mr-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2, 2, _FEWER, _RESTARTED),
+    "agnews-minilm": Bench("agnews-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2, 2, _FEWER, _RESTARTED),
 }
 
 
@@ -104,17 +118,22 @@ def texts_of(bench: Bench) -> Texts:
     return Texts(*drawn(data, "test", None), words)
 
 
+def spec_of(head: dict[str, Any]) -> str:
+    """The defense with its settings, as it is trained."""
+    return head.get("spec", head["defense"].removesuffix(SHARED))
+
+
 def recipe_of(head: dict[str, Any]) -> dict[str, Any]:
     """What a model depends on; InputError or NoRule if its kind cannot be trained so."""
     _, kind, _, own, _ = MODELS[head["model"]]
-    name = head["defense"].removesuffix(SHARED)
-    defense = Defense() if name == PLAIN else defense_of(name)
+    name = base(head["defense"])
+    defense = Defense() if name == PLAIN else defense_of(spec_of(head))
     defense.check(kind, own)
     synonyms = SUBSTITUTES if head["defense"].endswith(SHARED) else None
     kept = {key: head[key] for key in ("model", "seed", "train_texts")}
     # a schedule needs the epochs that it was made for; counted against plain training, they are part of its cost
-    more = 2 if name.partition("?")[0] in NOISY and kind in WORD_KINDS else 1
-    epochs = defense.defaults(kind).get("epochs", head["epochs"] and more * head["epochs"])
+    more = 2 if name in NOISY and kind in WORD_KINDS else 1
+    epochs = head.get("own_epochs") or defense.defaults(kind).get("epochs", more * head["epochs"])
     return {**kept, "epochs": epochs, "defense": defense.spec, "synonyms": synonyms}
 
 
@@ -136,7 +155,7 @@ def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
         seed=recipe["seed"],
         progress=Printer(),
         checkpoint=checkpoint,
-        **({**own, "epochs": epochs} if epochs else own),
+        **{**own, "epochs": epochs},
     )
     cpu = None if was_begun else time.process_time() - begun  # of a training in parts only the last is known
     victim.save(folder)
@@ -149,7 +168,7 @@ def model_of(head: dict[str, Any], recipe: dict[str, Any], folder: Path) -> tupl
     beside = folder.with_suffix(".json")
     if not beside.exists() or json.loads(beside.read_text())["recipe"] != recipe:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        train(recipe, head["defense"].removesuffix(SHARED), folder)
+        train(recipe, spec_of(head), folder)
     victim = lp.load(str(folder), **({"samples": head["samples"]} if head["samples"] else {}))
     record = victim.training
     losses = [entry["loss"] for entry in record["history"]]
@@ -160,7 +179,8 @@ def model_of(head: dict[str, Any], recipe: dict[str, Any], folder: Path) -> tupl
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
     """Whether the row is ours while this lasts; the lock of a process that dies is released."""
-    with path.with_suffix(".lock").open("w") as file:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(path.name + ".lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -172,7 +192,7 @@ def locked(path: Path) -> Iterator[bool]:
 def written(path: Path, row: dict[str, Any]) -> None:
     """Replace the file as a whole."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(row))
+    temporary.write_text(json.dumps(row, separators=(",", ":")))
     temporary.replace(path)
 
 
@@ -201,7 +221,8 @@ def measure(path: Path, head: dict[str, Any], texts: Texts, models: Path) -> Non
 
 def head_of(setting: str, defense: str, seed: int, bench: Bench) -> dict[str, Any]:
     """What a row is about: all that it depends on beside the code."""
-    is_smoothed = defense.removesuffix(SHARED).partition("?")[0] in SMOOTHED
+    name, given = base(defense), defense.removesuffix(SHARED)
+    is_smoothed = name in SMOOTHED
     sizes = bench.sizes.for_copies(bench.share) if is_smoothed else bench.sizes
     return {
         "setting": setting,
@@ -212,6 +233,8 @@ def head_of(setting: str, defense: str, seed: int, bench: Bench) -> dict[str, An
         "train_texts": bench.train_texts,
         "epochs": bench.epochs,
         "sizes": asdict(sizes),
+        **({"spec": bench.specs[given]} if given in bench.specs else {}),
+        **({"own_epochs": bench.own_epochs[name]} if name in bench.own_epochs else {}),
     }
 
 
@@ -240,9 +263,10 @@ def run(options: argparse.Namespace) -> list[str]:
     texts: dict[str, Texts] = {}
     failed = []
     for setting, defense, seed, bench in rows(options):
-        path = options.out / setting / f"{defense.replace('?', '_')}-{seed}.json"
+        name = f"{defense.replace('?', '_')}-{seed}"
+        path = options.out / setting / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path) as is_ours:
+        with locked(options.models / setting / name) as is_ours:
             if not is_ours:
                 continue
             print(f"{setting} {defense} seed {seed}", flush=True)
@@ -260,11 +284,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("settings", nargs="+", choices=SETTINGS, metavar="SETTING", help=", ".join(SETTINGS))
     parser.add_argument("--models", type=Path, help="folder of the trained models")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the rows")
+    parser.add_argument("--out", type=Path, default=RECORDS, help="folder of the rows [benchmarks/records/defenses]")
     parser.add_argument("--only", default="", help="defenses, separated by commas [plain and every registered one]")
     parser.add_argument("--seeds", help="separated by commas [0,1,2 for word models, 0 for transformers]")
     parser.add_argument("--train-texts", type=int, help="train on so many texts [all, or 2,000 for transformers]")
-    parser.add_argument("--epochs", type=int, help="at most [those of the kind of model]")
+    parser.add_argument("--epochs", type=int, help="[those of the setting]")
     parser.add_argument("--set", action="append", default=[], metavar="SIZE=N", help=", ".join(Sizes.__annotations__))
     parser.add_argument("--samples", type=int, help="copies of a text that a smoothed model scores")
     parser.add_argument("--share", type=float, help="of the sizes for a smoothed model")
