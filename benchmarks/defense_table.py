@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from defense_claims import RADII, Row, certified, collapsed, fewest, is_smoothed, judged, kept, mean_of, rho
-from defense_rows import ATTACKS, WORST
+from defense_rows import ATTACKS, PARTS, WORST
 
 from lexproof.auditing.summary import share_of
 
@@ -102,15 +102,26 @@ def head(*names: str) -> list[str]:
     return ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
 
 
+def rows_in(folder: Path) -> list[Row]:
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def whole_of(found: Iterable[Row]) -> dict[str, list[Row]]:
+    """The finished rows by defense, plain training first."""
+    grouped: dict[str, list[Row]] = {}
+    for row in sorted(found, key=lambda row: (row["defense"] != "plain", row["defense"], row["seed"])):
+        if PARTS[-1] in row:
+            grouped.setdefault(row["defense"], []).append(row)
+    return grouped
+
+
 def report(folder: Path) -> str:
     """Tables and claims of the rows in a folder; rows that are not finished are counted only."""
-    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    whole = [row for row in found if "rho" in row]  # the last part
-    grouped: dict[str, list[Row]] = {}
-    for row in sorted(whole, key=lambda row: (row["defense"] != "plain", row["defense"], row["seed"])):
-        grouped.setdefault(row["defense"], []).append(row)
+    found = rows_in(folder)
+    grouped = whole_of(found)
+    whole = [row for rows in grouped.values() for row in rows]
     left_out = {row["defense"]: row["left_out"] for row in found if "left_out" in row}
-    open_rows = sum("rho" not in row and "left_out" not in row for row in found)
+    open_rows = sum(PARTS[-1] not in row and "left_out" not in row for row in found)
     lines = [f"## {folder.name}", "", f"{len(whole)} rows, {open_rows} unfinished."]
     lines += [f"`{name}` left out: {reason}" for name, reason in left_out.items()]
     if not grouped:
