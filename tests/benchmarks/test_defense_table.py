@@ -1,0 +1,135 @@
+"""What the defense table says of its rows, and that the benchmarks' page says what the rows say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from defense_claims import certified, collapsed, fewest, judged, kept
+from defense_rows import ATTACKS, PARTS
+from defense_table import report
+
+ROOT = Path(__file__).parents[2] / "benchmarks"
+SETTINGS = sorted(path.name for path in (ROOT / "records" / "defenses").iterdir())
+
+
+def row(
+    defense: str,
+    *,
+    swaps: list[int | None],
+    minima: list[tuple[int, int | None]] = ((1, 1),) * 20,
+    right: float = 0.8,
+    losses: tuple[float, ...] = (0.7, 0.5),
+    rho: float = 0.5,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """A finished row about 20 texts with at most 3 swaps each."""
+    n = 100
+    k = round(right * n)
+    return {
+        "defense": defense,
+        "seed": seed,
+        "samples": None,
+        "train_texts": None,
+        "epochs": 2,
+        "recipe": {"epochs": 2},
+        "sizes": {"rho_texts": 10},
+        "training": {"losses": list(losses), "cpu": 10.0, "seconds": 11.0},
+        "clean": {
+            "value": right, "k": k, "n": n, "low": right - 0.1, "high": right + 0.1,
+            "right": [1] * k + [0] * (n - k), "majority": 0.5,
+        },
+        **{attack: {"swaps": swaps, "queries": [7] * len(swaps), "seconds": 1.0} for attack in ATTACKS},
+        "minima": {
+            "texts": [{"lower": low, "upper": high, "most": 3, "timed_out": False} for low, high in minima],
+            "seconds": 1.0,
+        },
+        "smoothed": None,
+        "rho": {"value": rho, "lower": rho, "upper": rho, "words": 100},
+    }  # fmt: skip
+
+
+def verdict(lines: list[str], claim: str) -> str:
+    (line,) = [line for line in lines if line.startswith(f"- {claim}: ")]
+    return line.partition("**")[2].partition("**")[0]
+
+
+BROKEN, HELD = [1] * 20, [None] * 20
+
+
+def test_per_text_figures_are_those_of_the_definitions() -> None:
+    own = row("plain", swaps=[0, 2, None], minima=[(0, 0), (2, 2), (4, None), (1, None)])
+    assert kept("textfooler")(own).tolist() == [0, 0, 1]  # misclassified, broken, neither
+    assert certified(1)(own).tolist() == [0, 1, 1, 0]
+    assert certified(None)(own).tolist() == [0, 0, 1, 0]
+    assert fewest("lower")(own)[1:].tolist() == [2, 4, 1]
+    assert fewest("upper")(own)[1:].tolist() == [2, 4, 4]  # one more than the space allows where none is known
+    assert np.isnan(fewest("lower")(own)[0])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_claim_is_held_by_the_sign_of_the_difference(turned: bool) -> None:
+    more, less = ("freelb", "freelb++") if turned else ("freelb++", "freelb")
+    rows = {"plain": [row("plain", swaps=BROKEN)], more: [row(more, swaps=HELD)], less: [row(less, swaps=BROKEN)]}
+    lines = judged(rows)
+    assert verdict(lines, "FreeLB++ above FreeLB under attack") == ("not held" if turned else "held")
+    assert verdict(lines, "FreeLB above plain under attack") == ("held" if turned else "not held")
+    assert verdict(lines, "sharing the synonyms helps dne") == "not measured"
+
+
+def test_clean_accuracy_far_below_plain_is_said_unless_training_is_certified() -> None:
+    claim = "each defense trains, clean accuracy within 3 points of plain"
+    plain = [row("plain", swaps=BROKEN)]
+    assert verdict(judged({"plain": plain, "pgd": [row("pgd", swaps=HELD, right=0.78)]}), claim) == "held"
+    assert verdict(judged({"plain": plain, "pgd": [row("pgd", swaps=HELD, right=0.7)]}), claim) == "not held"
+    assert verdict(judged({"plain": plain, "ibp": [row("ibp", swaps=HELD, right=0.7)]}), claim) == "held"
+    rising = [row("pgd", swaps=HELD, losses=(0.5, 0.7))]
+    assert verdict(judged({"plain": plain, "pgd": rising}), claim) == "not held"
+
+
+def test_a_model_that_names_one_class_is_no_defense() -> None:
+    proven = [(4, None)] * 20
+    rows = {
+        "plain": [row("plain", swaps=BROKEN)],
+        "ibp": [row("ibp", swaps=HELD, minima=proven, right=0.75)],
+        "ascc": [row("ascc", swaps=HELD, minima=proven, right=0.55, rho=1.0)],
+        "sp-defense": [row("sp-defense", swaps=HELD, rho=0.9)],
+    }
+    assert collapsed(rows["ascc"])
+    lines = judged(rows)
+    assert verdict(lines, "ibp has the highest certified accuracy, r = 1") == "held"
+    assert verdict(lines, "sp-defense has the highest rho") == "held"
+
+
+def test_means_are_over_seeds_and_texts_are_compared_one_by_one(tmp_path: Path) -> None:
+    for seed, swaps in enumerate((BROKEN, HELD)):
+        for name in ("plain", "freelb"):
+            kind = swaps if name == "freelb" else BROKEN
+            (tmp_path / f"{name}-{seed}.json").write_text(json.dumps(row(name, swaps=kind, seed=seed)))
+    (tmp_path / "pgd-0.json").write_text(json.dumps({"defense": "pgd", "seed": 0}))
+    lines = report(tmp_path).splitlines()
+    assert lines[2] == "4 rows, 1 unfinished."
+    (freelb,) = [line for line in lines if line.startswith("| `freelb` | 2 ")]
+    assert freelb.count("0.500 ± 0.500") == len(ATTACKS)
+    assert any("textfooler +0.500 (+0.500 to +0.500, 20 texts, settled)" in line for line in lines)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_page_says_what_the_rows_say(setting: str) -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = report(ROOT / "records" / "defenses" / setting).partition("| defense | seed |")
+    table = [line for line in told[0].splitlines() if line.startswith("| `")]
+    claims = [line for line in told[2].splitlines() if line.startswith("- ")]
+    assert table
+    assert claims
+    assert [line for line in [*table, *claims] if line not in page] == []
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_rows_that_are_kept_are_whole(setting: str) -> None:
+    for path in (ROOT / "records" / "defenses" / setting).glob("*.json"):
+        kept_row = json.loads(path.read_text())
+        assert "left_out" in kept_row or all(part in kept_row for part in PARTS), path.name
