@@ -78,9 +78,11 @@ def line(name: str, rows: list[Row], plains: dict[int, Row]) -> str:
 
 
 def otherwise(row: Row) -> str:
-    """Settings or epochs of a defense that are not those of the other rows."""
+    """What of a defense's training is not as in the other rows."""
     changes = [f"as `{row['spec']}`"] if "spec" in row else []
     changes += [f"for {row['recipe']['epochs']} epochs"] if row["recipe"]["epochs"] != row["epochs"] else []
+    changes += ["without early stopping"] if "patience" in row["recipe"] else []
+    changes += ["on from the plain model"] if "start" in row["recipe"] else []
     return f"`{row['defense']}` is trained {' '.join(changes)}." if changes else ""
 
 
