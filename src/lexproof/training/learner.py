@@ -85,7 +85,7 @@ class Learner(ABC):
 
     @abstractmethod
     def states(self, batch: Batch, vectors: Tensor | None = None) -> States:
-        """Logits, and what the network makes of each token and of the text, from the same pass."""
+        """Logits, and what the network makes of the text before its last layer, from the same pass."""
 
     @abstractmethod
     def options(self, inputs: Sequence[Input], candidates: Candidates) -> list[Options]:
@@ -106,10 +106,9 @@ class Learner(ABC):
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """One forward pass: logits (B, C), token states (B, L, h), text states (B, g)."""
+    """One forward pass: logits (B, C), text states (B, g)."""
 
     logits: Tensor
-    tokens: Tensor
     text: Tensor
 
 

@@ -69,11 +69,10 @@ class TransformerLearner(Learner):
         return logits
 
     def states(self, batch: Batch, vectors: Tensor | None = None) -> States:
-        """The last layer's states, and that of the first token."""
+        """Logits, and the last layer's state of the first token."""
         with self._reading(vectors):
             found = self.victim.call(self._given(batch), output_hidden_states=True)
-        last = found.hidden_states[-1]
-        return States(found.logits, last, last[:, 0])
+        return States(found.logits, found.hidden_states[-1][:, 0])
 
     def _given(self, batch: Batch) -> dict[str, Tensor]:
         return {**batch.given, "input_ids": batch.ids}

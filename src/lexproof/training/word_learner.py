@@ -68,7 +68,7 @@ class WordLearner(Learner):
         return self.net.logits(self.vectors(batch.ids) if vectors is None else vectors, batch.given["lengths"])
 
     def states(self, batch: Batch, vectors: Tensor | None = None) -> States:
-        """What the network makes of each word."""
+        """Logits, and what the network's last layer reads."""
         vectors = self.vectors(batch.ids) if vectors is None else vectors
         return States(*self.net.states(vectors, batch.given["lengths"]))
 

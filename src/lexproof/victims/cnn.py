@@ -153,22 +153,22 @@ class CnnNet(WordNet):
         weights = self._weights()[:, : fired.shape[2]].flatten(0, 2)  # places that no text here reaches are left out
         return torch.addmm(self.last.bias, self.dropout(fired).flatten(1), weights)
 
-    def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        """Logits of word vectors; in training with a quicker backward pass, which breaks ties between outputs."""
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits, and the largest (mean) outputs of all widths side by side where they are pooled (flattened).
+
+        In training with a quicker backward pass, which breaks ties between outputs.
+        """
         inside = mask(lengths, embedded.shape[1])
         vectors = embedded.transpose(1, 2)
-        if self.is_flat or not self.training:
-            return self._pool([branch.outputs(vectors, inside)[-1] for branch in self.parts])
-        largest = torch.cat([branch.largest(vectors, inside) for branch in self.parts], 1)
-        return self.affine(self.last, self.dropout(torch.relu(largest)))
-
-    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The last layer's outputs at each word, all widths side by side, and the largest or mean of them."""
-        inside = mask(lengths, embedded.shape[1])
-        tops = [branch.outputs(embedded.transpose(1, 2), inside)[-1] for branch in self.parts]
-        words = torch.relu(torch.cat(tops, 1)).transpose(1, 2)
-        text = words.sum(1) / lengths[:, None] if self.is_flat else words.amax(1)
-        return self._pool(tops), words, text
+        if self.is_flat:
+            tops = [branch.outputs(vectors, inside)[-1] for branch in self.parts]
+            return self._pool(tops), torch.relu(torch.cat(tops, 1)).sum(2) / lengths[:, None]
+        if self.training:
+            largest = [branch.largest(vectors, inside) for branch in self.parts]
+        else:
+            largest = [branch.outputs(vectors, inside)[-1].amax(2) for branch in self.parts]
+        text = torch.relu(torch.cat(largest, 1))
+        return self.affine(self.last, self.dropout(text)), text
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Logits of ids; outside training the first layer is looked up instead of multiplied."""

@@ -101,15 +101,11 @@ class LstmNet(WordNet):
         self.lstm = nn.LSTM(settings.dim, settings.units, batch_first=True)
         self.last = nn.Linear(settings.units, classes)
 
-    def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        """Logits of word vectors."""
-        return self.states(embedded, lengths)[0]
-
-    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The state after each word, and after the last."""
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits, and the state after the last word."""
         states, _ = self.lstm(self.dropout(embedded))
         text = states[torch.arange(len(states)), lengths - 1]
-        return self.affine(self.last, self.dropout(text)), states, text
+        return self.affine(self.last, self.dropout(text)), text
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, _Trace]:
         """All states of each text."""
@@ -138,23 +134,13 @@ class BiLstmNet(WordNet):
         self.back = nn.LSTM(settings.dim, settings.units, batch_first=True)
         self.last = nn.Linear(2 * settings.units, classes)
 
-    def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        """Logits of word vectors."""
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits, and the largest states of either direction; their order along the text does not matter."""
         embedded = self.dropout(embedded)
-        return self._pool(self.ahead(embedded)[0], self.back(_reversed(embedded, lengths))[0], lengths)[0]
-
-    def _pool(self, ahead: Tensor, back: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits and the largest states of either direction; their order along the text does not matter."""
-        outside = ~mask(lengths, ahead.shape[1])[:, :, None]
-        text = torch.cat([states.masked_fill(outside, -torch.inf).amax(1) for states in (ahead, back)], 1)
+        both = self.ahead(embedded)[0], self.back(_reversed(embedded, lengths))[0]
+        outside = ~mask(lengths, embedded.shape[1])[:, :, None]
+        text = torch.cat([states.masked_fill(outside, -torch.inf).amax(1) for states in both], 1)
         return self.affine(self.last, self.dropout(text)), text
-
-    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The states of both directions at each word, and the largest of them."""
-        embedded = self.dropout(embedded)
-        ahead, back = self.ahead(embedded)[0], self.back(_reversed(embedded, lengths))[0]
-        logits, text = self._pool(ahead, back, lengths)
-        return logits, torch.cat([ahead, _reversed(back, lengths)], 2), text
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> _BothWays:
         """All states of each text in both directions, and their running maxima."""

@@ -68,19 +68,10 @@ class MlpNet(WordNet):
         places = embedded.shape[1]  # the rest of the places is after the end of every text here
         return torch.addmm(self._wide(self.bias), embedded.flatten(1), self._wide(self.first[:places].flatten(0, 1)))
 
-    def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        """Logits of word vectors."""
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits, and the hidden layer."""
         hidden = torch.relu(self._hidden(self.dropout(embedded), lengths))
-        return self.affine(self.last, self.dropout(hidden))
-
-    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What each word adds to the hidden layer, and the hidden layer."""
-        embedded = self._wide(self.dropout(embedded))
-        first = self._wide(self.first[: embedded.shape[1]] if self.is_flat else self.first)
-        words = torch.einsum("bld,ldh->blh", embedded, first.expand(embedded.shape[1], -1, -1))
-        whole = words.sum(1) if self.is_flat else words.sum(1) / lengths[:, None]
-        hidden = torch.relu(whole + self._wide(self.bias))
-        return self.affine(self.last, self.dropout(hidden)), words, hidden
+        return self.affine(self.last, self.dropout(hidden)), hidden
 
     def prepare(self, ids: Tensor, lengths: Tensor) -> _State:
         """The hidden layer of each text."""

@@ -40,12 +40,15 @@ class WordNet(nn.Module, ABC):
         self.max_length = settings.max_length
 
     @abstractmethod
-    def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
-        """Logits (B, classes) of word vectors (B, L, dim), which are 0 at and after each text's length."""
+    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (B, classes) of word vectors (B, L, dim), which are 0 at and after each text's length.
 
-    @abstractmethod
-    def states(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The same logits, what becomes of each word (B, L, h), and of the whole text (B, g), from one pass."""
+        Beside them what becomes of the whole text (B, g) before the last layer reads it, from the same pass.
+        """
+
+    def logits(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+        """The logits alone."""
+        return self.states(embedded, lengths)[0]
 
     @abstractmethod
     def prepare(self, ids: Tensor, lengths: Tensor) -> Any:
