@@ -82,7 +82,6 @@ def otherwise(row: Row) -> str:
     changes = [f"as `{row['spec']}`"] if "spec" in row else []
     changes += [f"for {row['recipe']['epochs']} epochs"] if row["recipe"]["epochs"] != row["epochs"] else []
     changes += ["without early stopping"] if "patience" in row["recipe"] else []
-    changes += ["on from the plain model"] if "start" in row["recipe"] else []
     return f"`{row['defense']}` is trained {' '.join(changes)}." if changes else ""
 
 

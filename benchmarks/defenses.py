@@ -56,9 +56,6 @@ SHARING = ("safer", "dne", "ascc", "ibp", "minimal")
 SMOOTHED = ("safer", "ranmask")
 """Trained on another random version of a text each time: a network that starts from nothing learns more slowly."""
 
-TUNED = ("sp-defense", "rand")
-"""Trained on from the plain model of the same seed, as in the SP paper."""
-
 _CNN = Sizes(
     clean=100_000, attacked=100, minima=100, provers=",".join(PROVERS), max_queries=30_000, max_points=20_000,
     max_nodes=2000, limit=120.0,
@@ -137,8 +134,8 @@ def recipe_of(head: dict[str, Any]) -> dict[str, Any]:
     # a schedule needs the epochs that it was made for; counted against plain training, they are part of its cost
     is_slow = name in SMOOTHED and kind in WORD_KINDS
     epochs = head.get("own_epochs") or defense.defaults(kind).get("epochs", (1 + is_slow) * head["epochs"])
-    special = {**({"patience": epochs} if is_slow else {}), **({"start": PLAIN} if name in TUNED else {})}
-    return {**kept, "epochs": epochs, "defense": defense.spec, "synonyms": synonyms, **special}
+    patience = {"patience": epochs} if is_slow else {}
+    return {**kept, "epochs": epochs, "defense": defense.spec, "synonyms": synonyms, **patience}
 
 
 def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
@@ -147,8 +144,7 @@ def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
     checkpoint = folder.with_suffix(".checkpoint")
     was_begun = checkpoint.exists()
     begun = time.process_time()
-    size, tuned = recipe["train_texts"], "start" in recipe
-    own = {} if tuned else own  # its shape is that of the model it goes on from
+    size = recipe["train_texts"]
     own = {**own, **{name: recipe[name] for name in ("epochs", "patience") if name in recipe}}
     victim = harden(
         Defense() if defense == PLAIN else defense,
@@ -156,8 +152,7 @@ def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
         kind=kind,
         valid=drawn(data, "dev", None if size is None else max(1, size // 4)),
         label_names=read(data, split="test").label_names,
-        model=plain_model(recipe, folder) if tuned else None,
-        vectors=VECTORS if has_vectors and not tuned else None,
+        vectors=VECTORS if has_vectors else None,
         synonyms=recipe["synonyms"],
         seed=recipe["seed"],
         progress=Printer(),
@@ -168,16 +163,6 @@ def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
     victim.save(folder)
     checkpoint.unlink()
     written(folder.with_suffix(".json"), {"recipe": recipe, "cpu": cpu})
-
-
-def plain_model(recipe: dict[str, Any], folder: Path) -> Path:
-    """The plain model of the same seed, trained if it is not there; waits for a process that is at it."""
-    found = folder.with_name(f"{PLAIN}-{recipe['seed']}")
-    with locked(found, wait=True):
-        if not found.with_suffix(".json").exists():
-            kept = {key: recipe[key] for key in ("model", "seed", "train_texts", "epochs")}
-            train({**kept, "defense": Defense().spec, "synonyms": None}, PLAIN, found)
-    return found
 
 
 def model_of(head: dict[str, Any], recipe: dict[str, Any], folder: Path) -> tuple[Victim, dict[str, Any]]:
@@ -194,12 +179,12 @@ def model_of(head: dict[str, Any], recipe: dict[str, Any], folder: Path) -> tupl
 
 
 @contextmanager
-def locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
+def locked(path: Path) -> Iterator[bool]:
     """Whether the row is ours while this lasts; the lock of a process that dies is released."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(path.name + ".lock").open("w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield False
             return
