@@ -1,7 +1,7 @@
 """The rows of the defense table as Markdown, and what is claimed of them: held or not, with the numbers.
 
 Figures are means over seeds ± half their range.  The second table has every seed with 95 % Clopper-Pearson intervals
-over the draw of the texts.  "Collapsed": see `defense_claims.py`.
+over the draw of the texts.  Success and queries are those of the attacks in turn.  "Collapsed": `defense_claims.py`.
 
     aua       texts classified correctly and not broken by the attack, of all texts
     success   texts broken, of those classified correctly
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from defense_claims import RADII, Row, certified, collapsed, fewest, is_smoothed, judged, kept, mean_of, rho
-from defense_rows import ATTACKS, PARTS, WORST
+from defense_rows import ATTACKS, PARTS
 
 from lexproof.auditing.summary import share_of
 
@@ -117,31 +117,56 @@ def whole_of(found: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def report(folder: Path) -> str:
-    """Tables and claims of the rows in a folder; rows that are not finished are counted only."""
+    """All that is known of the rows in a folder: how they were made, means over seeds, every seed, claims."""
     found = rows_in(folder)
+    grouped = whole_of(found)
+    if not grouped:
+        return f"## {folder.name}\n\nno finished row"
+    whole = [row for rows in grouped.values() for row in rows]
+    asked = {json.dumps({**{key: row[key] for key in ("samples", "train_texts")}, **row["sizes"]}) for row in whole}
+    made = [*(f"Sizes: `{sizes}`" for sizes in sorted(asked)), ""]
+    seeds = [*head("defense", "seed", "clean", *_SHARES), *map(detail, whole)]
+    return "\n".join([f"## {folder.name}", "", *made, *_means(found), "", *seeds, "", *judged(grouped)])
+
+
+def brief(folder: Path) -> str:
+    """What a page shows of a setting: means over seeds, and the claims."""
+    found = rows_in(folder)
+    return "\n".join([*_means(found), "", *judged(whole_of(found))])
+
+
+_SHARES = [
+    *(f"aua {attack}" for attack in ATTACKS),
+    *(f"certified r = {radius}" for radius in RADII),
+    "certified, whole space",
+]
+
+
+def _means(found: list[Row]) -> list[str]:
+    """How many rows there are, what is special about some of them, and their means over seeds."""
     grouped = whole_of(found)
     whole = [row for rows in grouped.values() for row in rows]
     left_out = {row["defense"]: row["left_out"] for row in found if "left_out" in row}
-    open_rows = sum(PARTS[-1] not in row and "left_out" not in row for row in found)
-    lines = [f"## {folder.name}", "", f"{len(whole)} rows, {open_rows} unfinished."]
-    lines += [f"`{name}` left out: {reason}" for name, reason in left_out.items()]
-    if not grouped:
-        return "\n".join(lines)
-    plains = {row["seed"]: row for row in grouped.get("plain", [])}
-    sizes = {
-        json.dumps({**{key: row[key] for key in ("samples", "train_texts", "epochs")}, **row["sizes"]}) for row in whole
-    }
-    lines += [f"Sizes: `{own}`" for own in sorted(sizes)]
-    lines += sorted({told for row in whole if (told := otherwise(row))})
     timed = sum(text["timed_out"] for row in whole for text in row["minima"]["texts"])
-    lines += [f"Minima that were ended by the clock: {timed}.", ""]
-    radii = [*(f"certified r = {radius}" for radius in RADII), "certified, whole space"]
-    under = [f"aua {attack}" for attack in ATTACKS]
-    lines += head(
+    notes = [
+        f"{len(whole)} rows, {len(found) - len(whole) - len(left_out)} unfinished; {timed} minima ended by the clock."
+    ]
+    notes += [f"`{name}` left out: {reason}." for name, reason in left_out.items()]
+    notes += sorted({told for row in whole if (told := otherwise(row))})
+    under, radii = _SHARES[: len(ATTACKS)], _SHARES[len(ATTACKS) :]
+    columns = head(
         "defense", "seeds", "clean", *under, "success", "queries", *radii, "rho", "swaps", "train s", "factor"
     )
-    lines += [line(name, rows, plains) for name, rows in grouped.items()]
-    lines += ["", f"Success and queries: {', '.join(ATTACKS)}; the worst case is `{WORST}`.", ""]
-    lines += head("defense", "seed", "clean", *under, *radii)
-    lines += [detail(row) for rows in grouped.values() for row in rows]
-    return "\n".join([*lines, "", *judged(grouped)])
+    plains = {row["seed"]: row for row in grouped.get("plain", [])}
+    return [" ".join(notes), "", *columns, *(line(name, rows, plains) for name, rows in grouped.items())]
+
+
+def written_into(page: Path, folder: Path) -> None:
+    """Put what a page shows of a setting between its marks there."""
+    text = page.read_text(encoding="utf-8")
+    begin, end = f"<!-- rows of {folder.name} -->\n", f"<!-- end of {folder.name} -->"
+    before, _, rest = text.partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"expected {begin.strip()} and {end} in {page}, got none; set both where the table is to be")
+    page.write_text(f"{before}{begin}\n{brief(folder)}\n\n{end}{after}", encoding="utf-8")

@@ -2,7 +2,7 @@
 
     python benchmarks/defenses.py mr-cnn mr-bilstm mr-minilm agnews-minilm --models models/defenses
         [--out benchmarks/records/defenses] [--only freelb,freelb++,safer+shared] [--seeds 0,1,2] [--train-texts N]
-        [--set attacked=50 ...] [--table] [--plot FILE]
+        [--set attacked=50 ...] [--table] [--page FILE] [--plot FILE]
 
 Settings: mr-cnn, mr-bilstm, mr-minilm (2,000 training texts), agnews-minilm (2,000).  Rows: `plain`, every registered
 defense, and `NAME+shared` for those whose synonyms may be the attacker's.  A defense may have settings
@@ -34,7 +34,7 @@ from accuracy import MODELS, VECTORS, Printer
 from defense_claims import base
 from defense_plot import draw
 from defense_rows import PARTS, SUBSTITUTES, Sizes, Texts, parts
-from defense_table import report, rows_in, whole_of
+from defense_table import report, rows_in, whole_of, written_into
 
 import lexproof as lp
 from lexproof import registry
@@ -296,6 +296,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, help="of the sizes for a smoothed model")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="measure nothing, print what is there")
+    parser.add_argument("--page", type=Path, help="write the tables between their marks in this page, too")
     parser.add_argument("--plot", type=Path, help="write a picture of the table (.svg, .png; needs matplotlib)")
     options = parser.parse_args()
     if options.models is None and not options.table:
@@ -304,6 +305,8 @@ def main() -> None:
     failed = [] if options.table else run(options)
     for setting in options.settings:
         print(report(options.out / setting))
+        if options.page is not None:
+            written_into(options.page, options.out / setting)
     if options.plot is not None:
         draw({setting: whole_of(rows_in(options.out / setting)) for setting in options.settings}, options.plot)
     if failed:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from defense_claims import certified, collapsed, fewest, judged, kept
 from defense_rows import ATTACKS, PARTS
-from defense_table import report
+from defense_table import brief, report, written_into
 
 ROOT = Path(__file__).parents[2] / "benchmarks"
 SETTINGS = sorted(path.name for path in (ROOT / "records" / "defenses").iterdir())
@@ -111,7 +111,7 @@ def test_means_are_over_seeds_and_texts_are_compared_one_by_one(tmp_path: Path) 
             (tmp_path / f"{name}-{seed}.json").write_text(json.dumps(row(name, swaps=kind, seed=seed)))
     (tmp_path / "pgd-0.json").write_text(json.dumps({"defense": "pgd", "seed": 0}))
     lines = report(tmp_path).splitlines()
-    assert lines[2] == "4 rows, 1 unfinished."
+    assert "4 rows, 1 unfinished; 0 minima ended by the clock." in lines
     (freelb,) = [line for line in lines if line.startswith("| `freelb` | 2 ")]
     assert freelb.count("0.500 ± 0.500") == len(ATTACKS)
     assert any("textfooler +0.500 (+0.500 to +0.500, 20 texts, settled)" in line for line in lines)
@@ -120,12 +120,22 @@ def test_means_are_over_seeds_and_texts_are_compared_one_by_one(tmp_path: Path) 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_page_says_what_the_rows_say(setting: str) -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    told = report(ROOT / "records" / "defenses" / setting).partition("| defense | seed |")
-    table = [line for line in told[0].splitlines() if line.startswith("| `")]
-    claims = [line for line in told[2].splitlines() if line.startswith("- ")]
-    assert table
-    assert claims
-    assert [line for line in [*table, *claims] if line not in page] == []
+    assert brief(ROOT / "records" / "defenses" / setting) in page
+
+
+def test_a_page_gets_the_table_between_its_marks(tmp_path: Path) -> None:
+    folder, page = tmp_path / "mr-cnn", tmp_path / "page.md"
+    folder.mkdir()
+    (folder / "plain-0.json").write_text(json.dumps(row("plain", swaps=BROKEN)))
+    page.write_text("before\n<!-- rows of mr-cnn -->\nold\n<!-- end of mr-cnn -->\nafter\n")
+    for _ in range(2):
+        written_into(page, folder)
+    text = page.read_text()
+    assert text.startswith("before\n") and text.endswith("\nafter\n")
+    assert "old" not in text and text.count("| `plain` |") == 1
+    page.write_text("no marks")
+    with pytest.raises(SystemExit, match="rows of mr-cnn"):
+        written_into(page, folder)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
