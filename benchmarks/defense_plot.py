@@ -24,7 +24,9 @@ def draw(settings: Mapping[str, Mapping[str, list[Row]]], out: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, rcParams
+
+    rcParams["svg.hashsalt"] = "lexproof"  # the same rows give the same file
 
     most = max(map(len, settings.values()))
     figure, axes = pyplot.subplots(
@@ -34,8 +36,8 @@ def draw(settings: Mapping[str, Mapping[str, list[Row]]], out: Path) -> None:
         _panel(axis, name, grouped)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0.6 / (1.4 + 0.27 * most), 1, 1))
-    figure.savefig(out)
+    figure.tight_layout(rect=(0, 0.3 / (1.4 + 0.27 * most), 1, 1))
+    figure.savefig(out, metadata={"Date": None} if out.suffix == ".svg" else None)
     pyplot.close(figure)
 
 
@@ -74,5 +76,6 @@ def _panel(axis: object, name: str, grouped: Mapping[str, list[Row]]) -> None:
     counted = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
     axis.set_title(f"{name}: {counted} seed{'s' if seeds[-1] > 1 else ''}", fontsize=10)
     axis.set_xlim(0, 1)
+    axis.margins(y=0.01)
     axis.set_xlabel("accuracy", fontsize=8)
     axis.grid(axis="x", linewidth=0.3)
