@@ -10,9 +10,9 @@ last pass alone.  Without projection (PGD-K++) the norm is bounded by start + K 
 
 Reference: Madry et al. 2018, Towards Deep Learning Models Resistant to Adversarial Attacks; the Defender paper,
 section 5.1 and table 4.
-Deviations: the half length.  One set of dropped features for all passes of a batch.  The radius of the Defender paper's main table is not
-stated; 0.1 is the middle one of its table 4.  Its code clamps gradient norms at 1e-8, which stops the ascent on texts
-that the network is sure of; here they are moved as far as the others.
+Deviations: the half length; one set of dropped features for all passes of a batch.  The radius of the Defender paper's
+main table is not stated; 0.1 is the middle one of its table 4.  Its code clamps gradient norms at 1e-8, which stops the
+ascent on texts that the network is sure of; here they are moved as far as the others.
 """
 
 from __future__ import annotations
