@@ -7,8 +7,9 @@ of the bar's right end over the draw of the texts.  Smoothed models (†) have n
 classifier.  Collapsed ones have a star.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from defense_claims import Row, certified, collapsed, is_smoothed, kept, mean_of
@@ -41,11 +42,11 @@ def draw(settings: Mapping[str, Mapping[str, list[Row]]], out: Path) -> None:
     pyplot.close(figure)
 
 
-def _mean(rows: list[Row], figure: object) -> float:
-    return float(np.mean([figure(row) for row in rows]))  # type: ignore[operator]
+def _mean(rows: list[Row], figure: Callable[[Row], float]) -> float:
+    return float(np.mean([figure(row) for row in rows]))
 
 
-def _panel(axis: object, name: str, grouped: Mapping[str, list[Row]]) -> None:
+def _panel(axis: Any, name: str, grouped: Mapping[str, list[Row]]) -> None:
     held = {own: _mean(rows, mean_of(kept(WORST))) for own, rows in grouped.items()}
     names = sorted(grouped, key=lambda own: held[own])
     shown = next((own for own in names if own != "plain"), None)  # whose colors the legend shows

@@ -151,6 +151,7 @@ def _means(found: list[Row]) -> list[str]:
     notes = [
         f"{len(whole)} rows, {len(found) - len(whole) - len(left_out)} unfinished; {timed} minima ended by the clock."
     ]
+    notes += [f"{epochs} epochs unless said otherwise." for epochs in sorted({row["epochs"] for row in whole})]
     notes += [f"`{name}` left out: {reason}." for name, reason in left_out.items()]
     notes += sorted({told for row in whole if (told := otherwise(row))})
     under, radii = _SHARES[: len(ATTACKS)], _SHARES[len(ATTACKS) :]

@@ -310,7 +310,10 @@ def main() -> None:
         if options.page is not None:
             written_into(options.page, options.out / setting)
     if options.plot is not None:
-        draw({setting: whole_of(rows_in(options.out / setting)) for setting in options.settings}, options.plot)
+        found = {setting: whole_of(rows_in(options.out / setting)) for setting in options.settings}
+        if not any(found.values()):
+            raise SystemExit(f"expected finished rows in {options.out} to draw, got none")
+        draw({setting: rows for setting, rows in found.items() if rows}, options.plot)
     if failed:
         raise SystemExit("not measured: " + "; ".join(failed))
 

@@ -111,7 +111,7 @@ def test_means_are_over_seeds_and_texts_are_compared_one_by_one(tmp_path: Path) 
             (tmp_path / f"{name}-{seed}.json").write_text(json.dumps(row(name, swaps=kind, seed=seed)))
     (tmp_path / "pgd-0.json").write_text(json.dumps({"defense": "pgd", "seed": 0}))
     lines = report(tmp_path).splitlines()
-    assert "4 rows, 1 unfinished; 0 minima ended by the clock." in lines
+    assert "4 rows, 1 unfinished; 0 minima ended by the clock. 2 epochs unless said otherwise." in lines
     (freelb,) = [line for line in lines if line.startswith("| `freelb` | 2 ")]
     assert freelb.count("0.500 ± 0.500") == len(ATTACKS)
     assert any("textfooler +0.500 (+0.500 to +0.500, 20 texts, settled)" in line for line in lines)
