@@ -63,6 +63,13 @@ class EvidenceError(LexproofError):
     """A method's evidence does not bear out its claim.  This is always a bug: please report it."""
 
 
+def check_whole(at_least: int = 1, /, **numbers: object) -> None:
+    """InputError unless these are whole numbers, as Python and so JSON has them, that are large enough."""
+    for name, number in numbers.items():
+        if type(number) is not int or number < at_least:
+            raise InputError(f"expected {name} to be a whole number of at least {at_least}, got {number!r}")
+
+
 def require(package: str, extra: str, purpose: str) -> ModuleType:
     """Import an optional package, or raise MissingExtra with the pip command that brings it."""
     try:

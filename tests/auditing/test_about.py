@@ -11,6 +11,7 @@ from lexproof.auditing.about import about_victim
 from lexproof.candidates import Source, Table
 from lexproof.candidates.neighbors import Neighbors
 from lexproof.candidates.typos import Typos
+from lexproof.victims.smoothed import RanMask
 from toys import Additive
 
 FILMS, CARS = Table({"film": ["movie"]}), Table({"car": ["auto"]})
@@ -30,6 +31,33 @@ def said(defender: Source | None, attacker: Source) -> tuple[str, ...]:
     # as a saved model remembers it
     victim.training = json.loads(json.dumps({"defense": {"name": "ascc"}, "synonyms": known}))
     return tuple(about_victim(victim, attacker).get("caveats", ()))
+
+
+def test_a_model_that_went_on_from_a_defended_one_tells_of_it() -> None:
+    victim: Any = Additive()
+    known = {**FILMS.spec, "fingerprint": FILMS.fingerprint}
+    first = {"fingerprint": "1", "defense": {"name": "ascc"}, "synonyms": known}
+    victim.training = {"defense": {"name": "rand"}, "synonyms": None, "start": {"fingerprint": "2", "start": first}}
+    told = about_victim(victim, FILMS)
+    assert told["defense"] == {"name": "rand"} and told["earlier_defenses"] == [{"name": "ascc"}]
+    (caveat,) = told["caveats"]
+    assert caveat.startswith(VERY)
+
+
+def test_a_smoothed_model_tells_the_settings_that_it_is_loaded_with() -> None:
+    base: Any = Additive()
+    base.training = {"defense": {"name": "ranmask", "samples": 7, "ensemble": "logit", "rate": 0.5}}
+    told = about_victim(RanMask(base, samples=3, ensemble="vote", rate=0.5))
+    assert told["defense"] == {"name": "ranmask", "samples": 3, "ensemble": "vote", "rate": 0.5}
+
+
+def test_the_base_of_a_smoothed_model_has_not_its_defense() -> None:
+    base: Any = Additive()
+    base.training = {"defense": {"name": "ranmask", "samples": 7}}
+    told = about_victim(base)
+    assert "defense" not in told
+    (caveat,) = told["caveats"]
+    assert caveat.startswith("this is the base of a smoothed model (ranmask)")
 
 
 def test_the_very_substitutes() -> None:

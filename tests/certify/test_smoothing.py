@@ -369,11 +369,14 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match="label from 0 to 1, got 2"):
         certify_smoothed(victim, space, 2)
     for settings, problem in (
-        ({"samples": 0}, "samples >= 1"),
-        ({"selection": 0}, "selection >= 1"),
+        ({"samples": 0}, "samples to be a whole number of at least 1, got 0"),
+        ({"samples": 10.5}, "samples to be a whole number of at least 1, got 10.5"),
+        ({"selection": 0}, "selection to be a whole number of at least 1, got 0"),
+        ({"label": "1"}, "a label as a whole number, got '1'"),
+        ({"label": True}, "a label as a whole number, got True"),
         ({"confidence": 0.5}, r"confidence in \(0.5, 1\), got 0.5"),
         ({"confidence": 1.0}, "confidence in"),
-        ({"seed": -1}, "seed >= 0"),
+        ({"seed": -1}, "seed to be a whole number of at least 0, got -1"),
     ):
         with pytest.raises(InputError, match=problem):
             certify_smoothed(victim, space, **settings)  # type: ignore[arg-type]

@@ -162,3 +162,118 @@ def test_work_between_steps_and_the_last_accuracy_have_a_bar_with_an_eta(
     assert result.status == 0, result.stderr
     lines = [line for line in result.stderr.splitlines() if "ETA" in line]
     assert any("test" in line and "60/60" in line for line in lines), lines
+
+
+def test_going_on_from_a_defended_model_keeps_its_record(
+    call: Callable[..., Result], data: Path, tmp_path: Path
+) -> None:
+    first = ("harden", "ascc?steps=1", "--share-synonyms", "--data", data, "--out", tmp_path / "first", *SMALL)
+    assert call(*first, "--set", "vocabulary_size=20").status == 0
+    result = call(
+        "harden", "rand", "--model", tmp_path / "first", "--data", data, "--out", tmp_path / "second", "--epochs", "1"
+    )
+    assert result.status == 0, result.stderr
+    known = lp.load(tmp_path / "second").training  # type: ignore[attr-defined]
+    assert known["defense"]["name"] == "rand" and known["vocabulary_size"] == 20
+    assert known["start"]["defense"]["name"] == "ascc"
+    assert known["start"]["fingerprint"] == lp.load(tmp_path / "first").fingerprint
+    assert known["start"]["synonyms"]["fingerprint"] == lp.candidates.from_spec("default").fingerprint
+
+
+def test_the_folder_that_the_user_is_in(
+    call: Callable[..., Result], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    result = call("harden", "rand", "--data", data, "--out", ".", *SMALL)
+    assert result.status == 0, result.stderr
+    assert lp.load(tmp_path / "empty").labels == ("bad", "good")
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_in_a_line(
+    call: Callable[..., Result], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import safetensors
+    import safetensors.torch
+
+    def full(*given: object, **named: object) -> None:
+        raise safetensors.SafetensorError("No space left on device")
+
+    monkeypatch.setattr(safetensors.torch, "save_file", full)
+    result = call("harden", "rand", "--data", data, "--out", tmp_path / "held", *SMALL)
+    assert result.status == 2 and "cannot write" in result.stderr and "No space left" in result.stderr
+
+
+def test_a_checkpoint_has_no_place_beside_a_folder_that_is_read_only(
+    call: Callable[..., Result], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+
+    access, closed = os.access, tmp_path / "closed"
+    (closed / "held").mkdir(parents=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != closed and access(path, mode))
+    result = call("harden", "rand", "--data", data, "--out", closed / "held", *SMALL)
+    assert result.status == 2 and "which is read-only" in " ".join(result.stderr.split())
+
+
+def test_an_interruption_says_what_is_left(
+    call: Callable[..., Result], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import lexproof.cli.train as verb
+
+    def stopped(*given: object) -> float:
+        raise KeyboardInterrupt
+
+    arguments = ("harden", "rand", "--data", data, "--test", data, *SMALL)
+    with monkeypatch.context() as patched:
+        patched.setattr(verb, "_accuracy", stopped)
+        result = call(*arguments, "--out", tmp_path / "held")
+    said = " ".join(result.stderr.split())
+    assert result.status == 130 and f"the model in {tmp_path / 'held'} is complete" in said
+    assert lp.load(tmp_path / "held").labels == ("bad", "good")
+    with monkeypatch.context() as patched:
+        patched.setattr("lexproof.cli.training_bar.TrainingBar.step", stopped)
+        result = call(*arguments, "--out", tmp_path / "short")
+    said = " ".join(result.stderr.split())
+    assert result.status == 130 and "nothing is kept" in said and "everything finished" not in said
+
+
+@pytest.mark.parametrize("norm", ["5", "1e30"])
+def test_a_training_that_diverges_leaves_the_way_free(
+    call: Callable[..., Result], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, norm: str
+) -> None:
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    arguments = ("train", "cnn", "--data", data, "--out", tmp_path / "held", *SMALL, "--set", f"largest_norm={norm}")
+    result = call(*arguments, "--learning-rate", "1e30")
+    assert result.status == 2 and "training diverged" in result.stderr
+    assert not (tmp_path / "held.checkpoint").exists()
+    assert call(*arguments, "--learning-rate", "1e-3").status == 0
+
+
+def test_a_set_whose_classes_have_other_names_is_told(
+    call: Callable[..., Result], tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call("train", "cnn", "--data", data, "--out", tmp_path / "plain", *SMALL).status == 0
+    result = call(
+        "harden", "rand", "--model", tmp_path / "plain", "--data", "demo", "--out", tmp_path / "held", "--epochs", "1"
+    )
+    said = " ".join(result.stderr.split())
+    assert result.status == 0 and "taken in their order: negative as bad, positive as good" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("sp-defense?gap=1e400",), "expected a finite gap > 0"),
+        (("mixada?concentration=1e-300",), "expected concentration from 1e-06"),
+        (("infobert?width=100000000000",), "expected width from 1 to 100000"),
+        (("rand", "--seed", "99999999999999999999"), "not in the range"),
+        (("ascc", "--synonyms", ""), "unknown candidate ''"),
+    ],
+)
+def test_settings_out_of_range_are_refused_before_training(
+    call: Callable[..., Result], data: Path, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    result = call("harden", *options, "--data", data, "--out", tmp_path / "held", *SMALL)
+    assert result.status == 2 and said in " ".join(result.stderr.split()), result.stderr
+    assert not (tmp_path / "held").exists()

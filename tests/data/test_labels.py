@@ -52,6 +52,21 @@ def test_indexes_of_a_set_with_the_same_names_in_another_order():
     assert Labeler(("bad", "good"), own=("negative", "positive")).index(1) == 1
 
 
+@pytest.mark.parametrize("names", [("pos", "neg"), ("Positive!", "Negative!"), ("p", "n")])
+def test_shorter_and_longer_names_are_told_apart_whatever_their_order(names):
+    labeler = Labeler(names, own=("negative", "positive"))
+    assert [labeler.index(raw) for raw in (0, 1)] == [1, 0]
+    assert not labeler.notice
+
+
+def test_classes_with_other_names_are_taken_in_order_and_that_is_said():
+    assert "negative as bad, positive as good" in Labeler(("bad", "good"), own=("negative", "positive")).notice
+    assert "negative as nothing, positive as neg" in Labeler(("nothing", "neg"), own=("negative", "positive")).notice
+    for numbered in (("0", "1"), ("LABEL_0", "LABEL_1")):  # names that only count
+        labeler = Labeler(numbered, own=("negative", "positive"))
+        assert [labeler.index(raw) for raw in (0, 1)] == [0, 1] and not labeler.notice
+
+
 def test_indexes_of_a_set_with_some_of_the_names():
     labeler = Labeler(("negative", "neutral", "positive"), own=("negative", "positive"))
     assert [labeler.index(raw) for raw in (0, 1, "neutral")] == [0, 2, 1]

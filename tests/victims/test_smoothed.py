@@ -201,10 +201,10 @@ def test_what_cannot_be_joined_is_refused() -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"samples": 0}, "expected samples >= 1, got 0"),
+        ({"samples": 0}, "expected samples to be a whole number of at least 1, got 0"),
         ({"ensemble": "mean"}, "expected ensemble logit or vote, got 'mean'"),
         ({"rate": 1.0}, r"expected a mask rate in \(0, 1\), got 1.0"),
-        ({"seed": -1}, "expected seed >= 0, got -1"),
+        ({"seed": -1}, "expected seed to be a whole number of at least 0, got -1"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], problem: str) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 
 from lexproof.victims.base import Victim
 
+_SMOOTHED = ("safer", "ranmask")  # defenses that are a kind of victim around the trained one
+
 BadRows = Sequence[tuple[int, str]]
 """(line, reason) of rows of the data file that could not be read."""
 
@@ -24,11 +26,35 @@ def about_victim(victim: Victim, candidates: object = None) -> dict[str, Any]:
         "labels": list(victim.labels),
         "fingerprint": victim.fingerprint,
     }
-    training: Mapping[str, Any] = getattr(victim, "training", {})
-    if training.get("defense"):
-        said["defense"] = training["defense"]
-    caveats = [*getattr(victim, "caveats", ()), *_shared(training, candidates)]
+    trainings = list(_trainings(victim))
+    defenses = [_in_force(training["defense"], victim) for training in trainings if training.get("defense")]
+    caveats = [*getattr(victim, "caveats", ())]
+    if defenses and defenses[0]["name"] in _SMOOTHED and defenses[0]["name"] != victim.kind:
+        name = defenses.pop(0)["name"]
+        caveats.append(
+            f"this is the base of a smoothed model ({name}): trained on randomised copies, it is asked here about each "
+            "text once and as it is, so that it has not this defense"
+        )
+    if defenses:
+        said["defense"] = defenses[0]
+    if defenses[1:]:
+        said["earlier_defenses"] = defenses[1:]
+    caveats += [caveat for training in trainings for caveat in _shared(training, candidates)]
     return said | ({"caveats": caveats} if caveats else {})
+
+
+def _trainings(victim: Victim) -> Iterator[Mapping[str, Any]]:
+    """What is recorded of its training, and of the training of each model that it went on from."""
+    training: Mapping[str, Any] = getattr(victim, "training", {})
+    while training:
+        yield training
+        training = training.get("start") or {}
+
+
+def _in_force(defense: Mapping[str, Any], victim: Victim) -> dict[str, Any]:
+    """A defense with the settings that the victim has now: a smoothed one may be loaded with others."""
+    config = getattr(victim, "config", {}) if defense.get("name") == victim.kind else {}
+    return {**defense, **{name: config[name] for name in defense if name in config}}
 
 
 def _shared(training: Mapping[str, Any], candidates: object) -> Iterator[str]:

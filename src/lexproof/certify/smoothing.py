@@ -30,13 +30,14 @@ estimate, and RanMASK's reports the first radius that fails.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lexproof.certify.smoothing_shift import Shifts, shifts
-from lexproof.errors import InputError
+from lexproof.errors import InputError, check_whole
 from lexproof.space import Space
 from lexproof.statistics.intervals import clopper_pearson
 from lexproof.text import Input
@@ -131,9 +132,10 @@ def certify_smoothed(
     """
     if not isinstance(victim, Smoothed):
         raise InputError(f"expected a victim of kind safer or ranmask, got {victim.kind!r}; use prove for any other")
-    for name, count in (("samples", samples), ("selection", selection)):
-        if count < 1:
-            raise InputError(f"expected {name} >= 1, got {count}")
+    check_whole(samples=samples, selection=selection)
+    check_whole(0, seed=seed)
+    if label is not None and (not isinstance(label, Integral) or isinstance(label, bool)):
+        raise InputError(f"expected a label as a whole number, got {label!r}")
     given = space.original.input
     if label is None:
         votes, _ = _votes(victim, given, selection, generator(seed, "select", given))

@@ -89,8 +89,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"lexproof: this is a bug, please report it: {error}", status=3)
     except LexproofError as error:
         return _fail(f"lexproof: {error}")
-    except (KeyboardInterrupt, click.Abort):
-        return _fail("lexproof: interrupted; everything finished is kept", status=130)
+    except (KeyboardInterrupt, click.Abort) as stop:
+        # click turns one into the other; whoever was interrupted may have said what is left of its work
+        said = (stop.args or getattr(stop.__cause__, "args", ())) or ("everything finished is kept",)
+        return _fail(f"lexproof: interrupted; {said[0]}", status=130)
     except OSError as error:
         return _fail(f"lexproof: {_reason(error)}")
 

@@ -51,7 +51,7 @@ def harden_command(**options: Any) -> None:
     chosen = chosen_options(kind, options)
     data, valid, test = data_parts(options, None if start is None else start.labels)
     begun = time.perf_counter()
-    with TrainingBar() as bar, resuming(out, bar, fresh=options["fresh"]) as checkpoint:
+    with TrainingBar() as bar, resuming(out, fresh=options["fresh"]) as checkpoint:
         victim = harden(
             defense,
             train=(data.texts, labels_of(data)),

@@ -55,7 +55,7 @@ data_options = stack(
     click.option("--limit", type=click.IntRange(min=1), help="Use the first N texts only."),
 )
 
-seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+seed_option = click.option("--seed", type=click.IntRange(min=0, max=2**32 - 1), default=0, show_default=True)
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
 
 
@@ -128,7 +128,9 @@ def refuse_arguments(ctx: click.Context) -> None:
 
 
 def warn_bad_rows(data: Dataset, of: str = "") -> None:
-    """Say how many rows could not be used, and show the first."""
+    """Say how many rows could not be used, and show the first; and what is to be known of the labels."""
+    if data.notice:
+        screen.print(f"mind{of}: {data.notice}", soft_wrap=True)
     if data.bad_rows:
         first = data.bad_rows[0]
         screen.print(f"{len(data.bad_rows)} rows left out{of}, the first at line {first.line}: {first.reason}")

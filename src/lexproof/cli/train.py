@@ -63,7 +63,7 @@ def train_command(**options: Any) -> None:
     chosen = chosen_options(options["kind"], options)
     data, valid, test = data_parts(options)
     begun = time.perf_counter()
-    with TrainingBar() as bar, resuming(out, bar, fresh=options["fresh"]) as checkpoint:
+    with TrainingBar() as bar, resuming(out, fresh=options["fresh"]) as checkpoint:
         victim = train(
             options["kind"],
             data.texts,
@@ -168,10 +168,13 @@ def report(victim: Victim, out: Path, seconds: float, as_json: bool, **parts: Da
         record["defense"] = defense["name"]
     if synonyms := training.get("synonyms"):
         record["synonyms"] = synonyms["name"]
-    for name, part in parts.items():
-        if part is not None:
-            record[f"{name}_accuracy"] = round(_accuracy(victim, part, name), 4)
-            record[f"{name}_n"] = len(part)
+    try:
+        for name, part in parts.items():
+            if part is not None:
+                record[f"{name}_accuracy"] = round(_accuracy(victim, part, name), 4)
+                record[f"{name}_n"] = len(part)
+    except KeyboardInterrupt as stop:  # of a smoothed model this may take longer than its training did
+        raise KeyboardInterrupt(f"the model in {out} is complete, only its accuracy was not taken") from stop
     if as_json:
         emit(record)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,10 @@ class TrainingBar:
         """A line above the bar."""
         self._bar.console.print(line, markup=False)
 
+    def resumed(self, checkpoint: Path) -> None:
+        """An interrupted training goes on."""
+        self.say(f"resuming from {checkpoint}")
+
     def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
         """One step of all."""
         self._begun = True
@@ -71,23 +76,24 @@ class TrainingBar:
 
 
 @contextmanager
-def resuming(out: Path, bar: TrainingBar, *, fresh: bool) -> Iterator[Path]:
+def resuming(out: Path, *, fresh: bool) -> Iterator[Path]:
     """The file, beside the folder `out` that is to be, that a training writes how far it has come to.
 
     It goes once what is done with it, the saving of the model included, is done; if that is interrupted, it stays, and
     the same command goes on from it unless it is to start `fresh`.
     """
-    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    named = out.resolve() if out.name in ("", "..") else out  # the folder that the user is in has a name, too
+    checkpoint = named.with_name(f"{named.name}.checkpoint")
     if checkpoint.is_dir():
         raise InputError(f"expected room for a checkpoint in {checkpoint}, got a folder of this name; move one of them")
+    above = next(folder for folder in checkpoint.resolve().parents if folder.exists())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"expected to write the checkpoint {checkpoint} beside --out, got {above}, which is read-only")
     if fresh:
         checkpoint.unlink(missing_ok=True)
-    if checkpoint.is_file():
-        bar.say(f"resuming from {checkpoint}")
     try:
         yield checkpoint
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         kept = f"what was trained is in {checkpoint}: the same command goes on from there"
-        bar.say(kept if checkpoint.is_file() else "nothing of this training is kept yet: it was too short")
-        raise
+        raise KeyboardInterrupt(kept if checkpoint.is_file() else "nothing is kept: it was too short") from stop
     checkpoint.unlink(missing_ok=True)

@@ -20,13 +20,17 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Texts and gold labels; `labels` is None if the file has none, and label k is named `label_names[k]`."""
+    """Texts and gold labels; `labels` is None if the file has none, and label k is named `label_names[k]`.
+
+    `notice`: what a user must know of the labels, if anything.
+    """
 
     texts: tuple[Input, ...]
     labels: tuple[int, ...] | None
     label_names: tuple[str, ...]
     name: str
     bad_rows: tuple[BadRow, ...] = ()
+    notice: str = ""
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -1,8 +1,8 @@
 """Labels: from what a file says to class indexes.
 
 With label names (usually the victim's) a value is a name, a name in other case, or an index; where a set's own names
-are the same ones in another order, an index means its own.  Without names, integers stay what they are and strings are
-numbered in sorted order.
+are the same ones in another order, or shorter or longer ones (`neg`, `negative`), an index means its own.  Without
+names, integers stay what they are and strings are numbered in sorted order.
 """
 
 from __future__ import annotations
@@ -36,16 +36,29 @@ class Labeler:
         self.names = tuple(names)
         self._exact = {name: k for k, name in enumerate(self.names)}
         self._folded = {name.casefold(): k for k, name in enumerate(self.names)}
+        self.notice = ""
+        """What a user must know of how the set's classes were told apart; empty if their names say it."""
         self._order = list(range(len(self.names))) if own is None else self._matched(own)
 
     def _matched(self, own: Sequence[str]) -> list[int]:
-        """The class of each index of the set: by name if all are known, else by order, if there are as many."""
-        folded = [name.casefold() for name in own]
-        if all(name in self._folded for name in folded):
-            return [self._folded[name] for name in folded]
-        if len(folded) != len(self.names):
+        """The class of each index of the set: by name or the beginning of one if all are known, else by order."""
+        found = [self._named(name.casefold()) for name in own]
+        known = [k for k in found if k is not None]
+        if len(set(known)) == len(own):
+            return known
+        if len(own) != len(self.names):
             raise DataError(f"expected the classes {', '.join(self.names)}, got {', '.join(own)}")
+        if not all(name.endswith(str(k)) for k, name in enumerate(self.names)):  # such as 0, 1 or LABEL_0, LABEL_1
+            pairs = ", ".join(f"{theirs} as {ours}" for theirs, ours in zip(own, self.names, strict=True))
+            self.notice = f"the classes have other names here and are taken in their order: {pairs}"
         return list(range(len(self.names)))
+
+    def _named(self, folded: str) -> int | None:
+        """The class of this name, or the only one that begins it or that it begins: `neg` is `negative`."""
+        if folded in self._folded:
+            return self._folded[folded]
+        near = [k for name, k in self._folded.items() if name and (name.startswith(folded) or folded.startswith(name))]
+        return near[0] if len(near) == 1 else None
 
     def index(self, raw: int | str) -> int:
         """The index of a label, or DataError if it is not among the names."""

@@ -167,7 +167,7 @@ def _collect(
     if not fields.labelled:
         return Dataset(tuple(texts), None, () if labeler is None else labeler.names, name, tuple(bad))
     indexes, found = number_labels(raw) if labeler is None else (tuple(map(int, raw)), labeler.names)
-    return Dataset(tuple(texts), indexes, found, name, tuple(bad))
+    return Dataset(tuple(texts), indexes, found, name, tuple(bad), "" if labeler is None else labeler.notice)
 
 
 def _explain(bad: list[BadRow], fields: Fields, seen: list[str], path: Path) -> None:

@@ -22,13 +22,13 @@ from lexproof import registry
 from lexproof.candidates import Source, from_spec
 from lexproof.errors import InputError
 from lexproof.specs import parse
-from lexproof.training import Labelled, Vectors
+from lexproof.training import KINDS, Labelled, Vectors
 from lexproof.training import train as train_by
+from lexproof.victims.base import Victim
 
 if TYPE_CHECKING:
     from lexproof.training.defense import Defense
     from lexproof.training.loop import Progress
-    from lexproof.victims.base import Victim
 
 SYNONYMS = "wordnet?k=8"
 """The defender's substitutes if none are named."""
@@ -57,6 +57,9 @@ def harden(
     """
     chosen = defense_of(defense)
     start = _loaded(model)
+    if start is not None and start.kind not in KINDS:
+        what = "a smoothed one; give its base" if hasattr(start, "base") else f"one of kind {start.kind!r}"
+        raise InputError(f"expected a model that Lexproof trained ({', '.join(KINDS)}) to go on from, got {what}")
     kind = kind or ("cnn" if start is None else start.kind)
     source = source_for(chosen, synonyms)
     texts, labels = _labelled(train)
@@ -83,6 +86,8 @@ def harden(
 def defense_of(defense: str | Defense) -> Defense:
     """The defense that a line describes, with its settings checked."""
     if not isinstance(defense, str):
+        if not hasattr(defense, "backward") or isinstance(defense, type):
+            raise InputError(f"expected a defense by name, such as 'freelb++', or a Defense, got {defense!r}")
         return defense
     name, settings = parse(defense, "defense", lambda name: registry.get("defenses", name))
     made: Defense = registry.get("defenses", name)(**settings)
@@ -95,15 +100,18 @@ def source_for(defense: Defense, synonyms: str | Source | None) -> Source | None
         if synonyms is not None:
             raise InputError(f"expected no synonyms for the defense {defense.name!r}, which uses none, got some")
         return None
-    source = from_spec(synonyms or SYNONYMS) if synonyms is None or isinstance(synonyms, str) else synonyms
+    synonyms = SYNONYMS if synonyms is None else synonyms
+    source = from_spec(synonyms) if isinstance(synonyms, str) else synonyms
     if not isinstance(source, Source):
         raise InputError(f"expected synonyms from a source of lexproof.candidates, got {synonyms!r}")
     return source
 
 
 def _loaded(model: Victim | Path | str | None) -> Victim | None:
-    if model is None or not isinstance(model, str | Path):
+    if model is None or isinstance(model, Victim):
         return model
+    if not isinstance(model, str | Path):
+        raise InputError(f"expected a model to go on from as a victim or its folder, got {type(model).__name__}")
     from lexproof.victims.load import load
 
     return load(model)

@@ -41,6 +41,8 @@ from lexproof.errors import InputError
 from lexproof.training.defense import Setting
 from lexproof.training.learner import Batch
 
+_WIDEST = 100_000  # units of the critic
+
 
 def spread(features: Tensor) -> Tensor:
     """U of features (M, d)."""
@@ -98,8 +100,8 @@ class InfoBert(FreeLbPlusPlus):
                 raise InputError(f"expected {name} >= 0, got {getattr(self, name)!r}")
         if not 0 <= self.low < self.high <= 1:
             raise InputError(f"expected 0 <= low < high <= 1, got low={self.low!r} and high={self.high!r}")
-        if self.width < 1 or self.group < 2:
-            raise InputError(f"expected width >= 1 and group >= 2, got {self.width} and {self.group}")
+        if not 1 <= self.width <= _WIDEST or self.group < 2:
+            raise InputError(f"expected width from 1 to {_WIDEST} and group >= 2, got {self.width} and {self.group}")
 
     def begin(self, setting: Setting) -> None:
         """Make the critic, as wide as the network's states ask for."""

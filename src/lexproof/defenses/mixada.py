@@ -33,6 +33,7 @@ from lexproof.errors import InputError
 from lexproof.training.learner import Batch
 
 _DEPTHS = (7, 9, 12)  # of 12 layers
+_LEAST = 1e-6  # concentration: there a mixture is one text or the other, and far below float32 knows no number
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,10 @@ class MixAda(Ada):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("weight", "concentration"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"expected {name} > 0, got {getattr(self, name)}")
+        if not 0 < self.weight < math.inf:
+            raise InputError(f"expected weight > 0, got {self.weight}")
+        if not _LEAST <= self.concentration <= 1 / _LEAST:
+            raise InputError(f"expected concentration from {_LEAST:g} to {1 / _LEAST:g}, got {self.concentration}")
 
     def loss(self, batch: Batch) -> Tensor:
         """Cross-entropy, and once the base model is trained that of a mixture."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from lexproof.defenses.special_words import training_words, word_counts
 from lexproof.edits import as_text
-from lexproof.errors import InputError
+from lexproof.errors import InputError, check_whole
 from lexproof.text import Input
 from lexproof.training.defense import Defense, Setting
 
@@ -73,10 +73,3 @@ def check_shares(**shares: float) -> None:
             raise InputError(f"expected {name} in [0, 1], got {share!r}")
     if sum(shares.values()) > 1 + 1e-9:  # thirds and sixths do not add up to 1 exactly
         raise InputError(f"expected {' + '.join(shares)} of at most 1, got {sum(shares.values()):g}")
-
-
-def check_whole(**numbers: int) -> None:
-    """InputError unless these are whole numbers of at least 1."""
-    for name, number in numbers.items():
-        if type(number) is not int or number < 1:
-            raise InputError(f"expected {name} to be a whole number of at least 1, got {number!r}")

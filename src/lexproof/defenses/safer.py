@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lexproof.defenses.smoothing import Smoothing
-from lexproof.errors import InputError
+from lexproof.errors import InputError, check_whole
 from lexproof.space import Candidates
 from lexproof.text import Text
 from lexproof.training.defense import Setting
@@ -38,8 +38,7 @@ class SaferTraining(Smoothing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if type(self.size) is not int or self.size < 1:
-            raise InputError(f"expected size to be a whole number of at least 1, got {self.size!r}")
+        check_whole(size=self.size)
 
     def drawing(self, setting: Setting) -> Swapping:
         """Sets over the words of the training texts."""

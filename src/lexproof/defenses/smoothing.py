@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lexproof.errors import InputError
+from lexproof.errors import InputError, check_whole
 from lexproof.text import Input
 from lexproof.training.defense import Defense, Setting
 from lexproof.victims.smoothed import ENSEMBLES, SAMPLES, Ensemble
@@ -33,8 +33,7 @@ class Smoothing(Defense):
     ensemble: Ensemble = "logit"
 
     def __post_init__(self) -> None:
-        if type(self.samples) is not int or self.samples < 1:
-            raise InputError(f"expected samples to be a whole number of at least 1, got {self.samples!r}")
+        check_whole(samples=self.samples)
         if self.ensemble not in ENSEMBLES:
             raise InputError(f"expected ensemble {' or '.join(ENSEMBLES)}, got {self.ensemble!r}")
 

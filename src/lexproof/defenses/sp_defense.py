@@ -21,6 +21,7 @@ it from the other half: `source=augmented` swaps a further word in texts that al
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,9 +31,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lexproof.defenses.rand import check_shares, check_whole, with_word
+from lexproof.defenses.rand import check_shares, with_word
 from lexproof.defenses.special_words import special_words, training_words, word_counts
-from lexproof.errors import InputError
+from lexproof.errors import InputError, check_whole
 from lexproof.text import Input, Text
 from lexproof.training.defense import Defense, Setting
 from lexproof.training.learner import Batch, Index, Learner
@@ -61,8 +62,8 @@ class SpDefense(Defense):
         check_whole(least=self.least, most=self.most)
         if self.source not in ("original", "augmented"):
             raise InputError(f"expected source to be original or augmented, got {self.source!r}")
-        if not self.gap > 0:
-            raise InputError(f"expected gap > 0, got {self.gap!r}")
+        if not 0 < self.gap < math.inf:
+            raise InputError(f"expected a finite gap > 0, got {self.gap!r}")
 
     def begin(self, setting: Setting) -> None:
         """Collect V, T(y) and the tokens of V."""

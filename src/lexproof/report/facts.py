@@ -16,7 +16,8 @@ def facts(summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     victim = summary.get("victim") or {}
     found = (
         ("Classifier", _named(victim)),
-        ("Defense", _defense(victim)),
+        ("Defense", _defense(victim.get("defense"))),
+        ("Earlier defenses", ", ".join(map(_defense, victim.get("earlier_defenses") or ()))),
         ("Labels", ", ".join(str(label) for label in victim.get("labels") or ())),
         ("Fingerprint", victim.get("fingerprint")),
         ("Texts", _texts(summary.get("data") or {})),
@@ -53,9 +54,9 @@ def caveats(summary: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(visible(f"{sentence[:1].upper()}{sentence[1:]}.") for sentence in map(str, said))
 
 
-def _defense(victim: Mapping[str, Any]) -> str:
+def _defense(stated: Mapping[str, Any] | None) -> str:
     """Name and settings, as `lexproof harden` takes them."""
-    spec = dict(victim.get("defense") or {})
+    spec = dict(stated or {})
     name = spec.pop("name", "")
     settings = "&".join(f"{key}={value}" for key, value in spec.items())
     return f"{name}?{settings}" if name and settings else str(name)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lexproof.errors import InputError, UnknownName, require
+from lexproof.errors import InputError, UnknownName, check_whole, require
 from lexproof.text import Input
 from lexproof.victims.folder import WORD_KINDS
 
@@ -35,6 +36,9 @@ Labelled = tuple[Sequence[Input], Sequence[int]]
 
 Vectors = tuple[Sequence[str], np.ndarray[Any, Any]]
 """Words and their vectors, one row a word."""
+
+_MOST_CLASSES = 100  # of labels without names: a larger one is a code, or a mistake
+_SHOWN = 60  # characters of a wrong argument in a message
 
 
 def train(
@@ -63,6 +67,7 @@ def train(
     """
     if kind not in KINDS:
         raise UnknownName("kind of model", kind, KINDS)
+    check_seed(seed)
     classes = check_labelled(texts, labels, valid, label_names)
     names = tuple(map(str, range(classes))) if label_names is None else tuple(label_names)
     require("torch", "transformers" if kind == "transformer" else "torch", f"training a {kind} model")
@@ -137,26 +142,63 @@ def check_labelled(
     texts: Sequence[Input], labels: Sequence[int], valid: Labelled | None, names: Sequence[str] | None
 ) -> int:
     """The number of classes, or InputError if nothing can be learned from these texts."""
-    for name, inputs, gold in (("training", texts, labels), ("validation", *(valid or (texts, labels)))):
-        if len(inputs) != len(gold):
-            raise InputError(f"expected as many {name} labels as texts, got {len(gold)} for {len(inputs)}")
-        if not len(inputs):
-            raise InputError(f"expected {name} texts, got none")
-        blank = [number for number, given in enumerate(inputs) if not "".join(given).strip()]
-        if blank:
-            raise InputError(
-                f"expected {name} texts with content, got an empty one, number {blank[0] + 1} of {len(inputs)}"
-            )
-    if isinstance(names, str):
-        raise InputError(f"expected label names as a list, got the string {names!r}")
-    if len(set(labels)) < 2:
-        only = names[labels[0]] if names is not None and 0 <= labels[0] < len(names) else labels[0]
-        raise InputError(f"expected at least 2 classes to train on, got only label {only}")
-    classes = int(max(labels)) + 1 if names is None else len(names)
+    _check_part("training", texts, labels)
+    if valid is not None:
+        if not isinstance(valid, tuple | list) or len(valid) != 2:
+            raise InputError(f"expected valid=(texts, labels), got {_shown(valid)}")
+        _check_part("validation", *valid)
+    if names is not None and (isinstance(names, str) or not all(isinstance(name, str) for name in names)):
+        raise InputError(f"expected label names as a list of strings, got {_shown(names)}")
+    distinct = {int(label) for label in labels}
+    if len(distinct) < 2:
+        (only,) = distinct
+        shown = names[only] if names is not None and 0 <= only < len(names) else only
+        raise InputError(f"expected at least 2 classes to train on, got only label {shown}")
+    classes = max(distinct) + 1 if names is None else len(names)
+    if names is None and classes > max(_MOST_CLASSES, 2 * len(distinct)):
+        raise InputError(
+            f"expected labels 0, 1, … without large gaps, got {max(distinct)} among {len(distinct)} labels"
+        )
     for label in (*labels, *(valid[1] if valid else ())):
         if not 0 <= label < classes:
             raise InputError(f"expected labels from 0 to {classes - 1}, got {label}")
     return classes
+
+
+def _check_part(name: str, texts: Sequence[Input], labels: Sequence[int]) -> None:
+    """InputError unless these are as many texts with content as whole numbers."""
+    for what, given in (("texts", texts), ("labels", labels)):
+        if isinstance(given, str) or not hasattr(given, "__getitem__"):
+            raise InputError(f"expected {name} {what} as a list, got {_shown(given)}")
+    if len(texts) != len(labels):
+        raise InputError(f"expected as many {name} labels as texts, got {len(labels)} for {len(texts)}")
+    if not len(texts):
+        raise InputError(f"expected {name} texts, got none")
+    for number, text in enumerate(texts, 1):
+        parts: object = (text, "") if isinstance(text, str) else text
+        if not isinstance(parts, tuple | list) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+            raise InputError(f"expected {name} texts as strings or pairs of them, got {_shown(text)}, number {number}")
+        if not "".join(parts).strip():
+            raise InputError(f"expected {name} texts with content, got an empty one, number {number} of {len(texts)}")
+    for label in labels:
+        if not isinstance(label, Integral) or isinstance(label, bool):
+            raise InputError(
+                f"expected {name} labels as whole numbers 0, 1, …, got {_shown(label)}; number them, and give "
+                "their names as label_names"
+            )
+
+
+def check_seed(seed: int) -> None:
+    """InputError if it cannot seed a generator."""
+    check_whole(0, seed=seed)
+    if seed >= 2**63:
+        raise InputError(f"expected seed below 2 to the 63rd, got {seed}")
+
+
+def _shown(given: object) -> str:
+    """A wrong thing in a message: what it is if it is long."""
+    text = repr(given)
+    return text if len(text) <= _SHOWN else f"a {type(given).__name__}"
 
 
 def hold_out(texts: Sequence[Input], labels: Sequence[int], seed: int) -> tuple[Labelled, Labelled]:

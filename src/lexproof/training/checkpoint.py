@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lexproof.errors import RunError, require
+from lexproof.victims.folder import write_tensors
 
 _FORMAT = 1
 SECONDS = 30.0
@@ -52,6 +53,8 @@ class Checkpoint:
 
     def __init__(self, path: Path | str, fingerprint: str = "") -> None:
         self.path, self.fingerprint = Path(path), fingerprint
+        if self.path.is_dir():
+            raise RunError(f"expected a file for the checkpoint, got the folder {str(self.path)!r}")
         self._written = time.monotonic()
 
     def is_due(self) -> bool:
@@ -60,14 +63,13 @@ class Checkpoint:
 
     def write(self, saved: Saved) -> None:
         """Replace the file; it is always complete."""
-        writer = require("safetensors.torch", "torch", "a checkpoint")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
         head = {"format": _FORMAT, "fingerprint": self.fingerprint, "rest": saved.rest}
         # a copy of each tensor: some networks share one under two names, which the format refuses
         tensors = {name: tensor.detach().clone().contiguous() for name, tensor in saved.tensors.items()}
         try:
-            writer.save_file(tensors, temporary, metadata={"lexproof": json.dumps(head)})
+            write_tensors(tensors, temporary, {"lexproof": json.dumps(head)})
             temporary.replace(self.path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -91,6 +93,6 @@ class Checkpoint:
         if head["fingerprint"] != self.fingerprint:
             raise RunError(
                 f"expected the checkpoint {str(self.path)!r} to be of this training, got one with other data, model or "
-                "settings; repeat that command, or remove the file to start anew"
+                "settings; repeat that command, or remove the file (on the command line: --fresh) to start anew"
             )
         return Saved(tensors, head["rest"])

@@ -14,7 +14,8 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -44,6 +45,14 @@ class Busy(Protocol):
 
     def busy(self, what: str, done: int, total: int) -> None:
         """So many texts of all are done."""
+
+
+@runtime_checkable
+class Resumed(Protocol):
+    """Is told, too, that a training goes on from a checkpoint."""
+
+    def resumed(self, checkpoint: Path) -> None:
+        """It was read from this file."""
 
 
 class Task(Protocol):
@@ -143,8 +152,10 @@ class _Fit:
         self._clock = time.perf_counter()
         self._torch: Tensor | None = None  # state of torch's generator to go on from
         saved = checkpoint.read() if checkpoint is not None else None
-        if saved is not None:
+        if checkpoint is not None and saved is not None:
             self._restore(saved)
+            if isinstance(progress, Resumed):
+                progress.resumed(checkpoint.path)
 
     def run(self) -> dict[str, Any]:
         """All epochs, or until patience is at an end."""
@@ -192,7 +203,7 @@ class _Fit:
         self._optimizer.zero_grad(set_to_none=True)
         loss = self._task.backward(batch)
         if not math.isfinite(loss):
-            raise ModelError(f"training diverged: expected a finite loss, got {loss}; lower learning_rate")
+            self._diverged(f"a finite loss, got {loss}")
         nn.utils.clip_grad_norm_(self._trained, self._recipe.largest_norm)
         self._optimizer.step()
         return loss
@@ -201,6 +212,8 @@ class _Fit:
         """Record an epoch, and keep its weights if it is the best so far."""
         task, course = self._task, self._course
         task.module.eval()
+        if not all(bool(weight.isfinite().all()) for weight in self._trained):  # by the last step: no loss has seen it
+            self._diverged(f"finite weights, got others after epoch {course.epoch}")
         loss, accuracy = float(np.mean(course.losses)), task.accuracy()
         row = {"loss": round(loss, 6), "accuracy": None if accuracy is None else round(accuracy, 6)}
         merit = task.merit(course.epoch, accuracy)
@@ -209,6 +222,12 @@ class _Fit:
             self._progress.epoch(course.epoch, loss, accuracy)
         if merit is not None and merit > course.merit:
             course.best, course.merit, self._best = course.epoch, merit, _copied(task.module)
+
+    def _diverged(self, expected: str) -> NoReturn:
+        """The same training would diverge again, so that nothing is left to go on from."""
+        if self._checkpoint is not None:
+            self._checkpoint.path.unlink(missing_ok=True)
+        raise ModelError(f"training diverged: expected {expected}; lower learning_rate, or the defense's sizes if set")
 
     # ------------------------------------------------------------------ interruption
 

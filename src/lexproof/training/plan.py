@@ -70,11 +70,20 @@ class Plan:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The defense and the substitutes it was trained with; nothing for plain training."""
+        """The defense and the substitutes it was trained with, nothing for plain training; what it goes on from."""
+        before = {} if self.start is None else {"start": self._known_start}
         if type(self.defense) is Defense:
-            return {}
+            return before
         synonyms = None if self.synonyms is None else {**self.synonyms.spec, "fingerprint": self.synonyms.fingerprint}
-        return {"defense": self.defense.spec, "synonyms": synonyms}
+        return {"defense": self.defense.spec, "synonyms": synonyms, **before}
+
+    @property
+    def _known_start(self) -> dict[str, Any]:
+        """Which model it goes on from, and what that was defended with: the weights remember it, and so must we."""
+        assert self.start is not None
+        known: Mapping[str, Any] = getattr(self.start, "training", {})
+        kept = {name: known[name] for name in ("defense", "synonyms", "start") if name in known}
+        return {"fingerprint": self.start.fingerprint, **kept}
 
     def _fingerprint(self, setting: Setting, recipe: Recipe) -> str:
         """Hash of all that the weights depend on: a checkpoint of another training is refused."""

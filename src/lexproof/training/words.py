@@ -74,7 +74,7 @@ def train_words(
     start = _start(kind, train[0], labels, given, chosen, recipe, plan) if plan.start is None else _copied(plan, labels)
     learner = WordLearner(start, recipe.unknown_rate)
     frozen = start.net.embedding if recipe.freeze_vectors else None
-    record = plan.run(learner, recipe, train, valid, frozen) | {"pretrained": given is not None}
+    record = plan.run(learner, recipe, train, valid, frozen) | {"pretrained": given is not None} | _inherited(plan)
     return type(start)(
         start.vocabulary, labels, settings=start.settings, weights=start.net.state_dict(), training=record
     )
@@ -115,6 +115,12 @@ def _copied(plan: Plan, labels: Sequence[str]) -> WordVictim:
     assert isinstance(old, WordVictim)
     weights = {name: tensor.clone() for name, tensor in old.net.state_dict().items()}
     return type(old)(old.vocabulary, labels, settings=old.settings, weights=weights)
+
+
+def _inherited(plan: Plan) -> dict[str, Any]:
+    """What the model to go on from has decided: its record goes before this training's options."""
+    known: Mapping[str, Any] = getattr(plan.start, "training", {})
+    return {name: known[name] for name in ("vocabulary_size", "pretrained") if name in known}
 
 
 def word_options(kind: str, *, started: bool) -> set[str]:

@@ -33,7 +33,6 @@ PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".ckpt", ".dill"
 
 def save_words(victim: WordVictim, folder: Path | str, *, half: bool = False) -> None:
     """Write a word model, with weights rounded to half precision if asked; an older model there is replaced."""
-    safetensors = require("safetensors.torch", "torch", "saving a model")
     weights = {name: tensor.contiguous() for name, tensor in victim.net.state_dict().items()}
     if half:
         weights = {name: tensor.half() for name, tensor in weights.items()}
@@ -50,7 +49,17 @@ def save_words(victim: WordVictim, folder: Path | str, *, half: bool = False) ->
         (temporary / "model.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         words = json.dumps([*SPECIALS, *victim.vocabulary.words], indent=0)
         (temporary / "vocabulary.json").write_text(words + "\n", encoding="utf-8")
-        safetensors.save_file(weights, temporary / "weights.safetensors")
+        write_tensors(weights, temporary / "weights.safetensors")
+
+
+def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write a file of tensors, or raise ModelError saying why it cannot be written, such as a full disk."""
+    safetensors = require("safetensors", "torch", "saving a model")
+    writer = require("safetensors.torch", "torch", "saving a model")
+    try:
+        writer.save_file(dict(tensors), path, metadata)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ModelError(f"cannot write {str(path)!r}: {error}") from error
 
 
 def check_target(folder: Path | str) -> Path:

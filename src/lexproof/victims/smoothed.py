@@ -33,7 +33,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from lexproof.errors import InputError, ModelError
+from lexproof.errors import InputError, ModelError, check_whole
 from lexproof.points import FloatArray
 from lexproof.text import Input
 from lexproof.victims.base import Victim, check_scores
@@ -57,14 +57,12 @@ class Smoothed(Victim):
     randomiser: Randomiser
 
     def __init__(self, base: Victim, *, samples: int = SAMPLES, ensemble: Ensemble = "logit", seed: int = 0) -> None:
-        if samples < 1:
-            raise InputError(f"expected samples >= 1, got {samples}")
+        check_whole(samples=samples)
+        check_whole(0, seed=seed)
         if ensemble not in ENSEMBLES:
             raise InputError(f"expected ensemble {' or '.join(ENSEMBLES)}, got {ensemble!r}")
         if ensemble == "logit" and not base.has_scores:
             raise InputError("expected a base with scores for ensemble 'logit', got labels only; use 'vote'")
-        if seed < 0:
-            raise InputError(f"expected seed >= 0, got {seed}")
         self.base, self.samples, self.seed = base, samples, seed
         self.ensemble: Ensemble = ensemble
         self.labels = base.labels
