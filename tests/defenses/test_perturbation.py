@@ -296,7 +296,7 @@ def test_only_the_projected_variants_have_a_radius() -> None:
         (TaVat, {"radius": -1.0}, "expected radius > 0, got -1.0"),
         (InfoBert, {"low": 0.9, "high": 0.5}, "expected 0 <= low < high <= 1, got low=0.9 and high=0.5"),
         (InfoBert, {"agreement": -1.0}, "expected agreement >= 0, got -1.0"),
-        (InfoBert, {"group": 1}, "expected width >= 1 and group >= 2, got 300 and 1"),
+        (InfoBert, {"group": 1}, "expected width from 1 to 100000 and group >= 2, got 300 and 1"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(make: type[Perturbing], settings: dict[str, Any], reason: str) -> None:
