@@ -116,6 +116,11 @@ def whole_of(found: Iterable[Row]) -> dict[str, list[Row]]:
     return grouped
 
 
+def left_out(found: Iterable[Row]) -> dict[str, str]:
+    """The defenses that the kind of model cannot take, and why."""
+    return {row["defense"]: row["left_out"] for row in found if "left_out" in row}
+
+
 def report(folder: Path) -> str:
     """All that is known of the rows in a folder: how they were made, means over seeds, every seed, claims."""
     found = rows_in(folder)
@@ -126,13 +131,15 @@ def report(folder: Path) -> str:
     asked = {json.dumps({**{key: row[key] for key in ("samples", "train_texts")}, **row["sizes"]}) for row in whole}
     made = [*(f"Sizes: `{sizes}`" for sizes in sorted(asked)), ""]
     seeds = [*head("defense", "seed", "clean", *_SHARES), *map(detail, whole)]
-    return "\n".join([f"## {folder.name}", "", *made, *_means(found), "", *seeds, "", *judged(grouped)])
+    return "\n".join(
+        [f"## {folder.name}", "", *made, *_means(found), "", *seeds, "", *judged(grouped, left_out(found))]
+    )
 
 
 def brief(folder: Path) -> str:
     """What a page shows of a setting: means over seeds, and the claims."""
     found = rows_in(folder)
-    return "\n".join([*_means(found), "", *judged(whole_of(found))])
+    return "\n".join([*_means(found), "", *judged(whole_of(found), left_out(found))])
 
 
 _SHARES = [
@@ -146,13 +153,13 @@ def _means(found: list[Row]) -> list[str]:
     """How many rows there are, what is special about some of them, and their means over seeds."""
     grouped = whole_of(found)
     whole = [row for rows in grouped.values() for row in rows]
-    left_out = {row["defense"]: row["left_out"] for row in found if "left_out" in row}
+    unable = left_out(found)
     timed = sum(text["timed_out"] for row in whole for text in row["minima"]["texts"])
     notes = [
-        f"{len(whole)} rows, {len(found) - len(whole) - len(left_out)} unfinished; {timed} minima ended by the clock."
+        f"{len(whole)} rows, {len(found) - len(whole) - len(unable)} unfinished; {timed} minima ended by the clock."
     ]
     notes += [f"{epochs} epochs unless said otherwise." for epochs in sorted({row["epochs"] for row in whole})]
-    notes += [f"`{name}` left out: {reason}." for name, reason in left_out.items()]
+    notes += [f"`{name}` left out: {reason}." for name, reason in unable.items()]
     notes += sorted({told for row in whole if (told := otherwise(row))})
     under, radii = _SHARES[: len(ATTACKS)], _SHARES[len(ATTACKS) :]
     columns = head(

@@ -80,6 +80,14 @@ def test_a_claim_is_held_by_the_sign_of_the_difference(turned: bool) -> None:
     assert verdict(lines, "sharing the synonyms helps dne") == "not measured"
 
 
+def test_nothing_is_claimed_of_a_defense_that_the_model_cannot_take(tmp_path: Path) -> None:
+    (tmp_path / "plain-0.json").write_text(json.dumps(row("plain", swaps=BROKEN)))
+    (tmp_path / "ibp-0.json").write_text(json.dumps({"defense": "ibp", "seed": 0, "left_out": "no rule"}))
+    told = report(tmp_path)
+    assert "`ibp` left out: no rule." in told and "ibp has the highest" not in told
+    assert "ibp+shared has the highest certified accuracy, r = 1: **not measured**" in told
+
+
 def test_clean_accuracy_far_below_plain_is_said_unless_training_is_certified() -> None:
     claim = "each defense trains, clean accuracy within 3 points of plain"
     plain = [row("plain", swaps=BROKEN)]
