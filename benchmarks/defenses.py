@@ -69,7 +69,7 @@ _TRANSFORMER = replace(
     rho_texts=20, rho_words=200, rho_method="euba", patience=32,
 )  # fmt: skip
 # texts are twice as long as those of mr, and an attack asks four times as often
-_LONG = replace(_TRANSFORMER, attacked=30, minima=15, rho_texts=15)
+_LONG = replace(_TRANSFORMER, attacked=20, minima=12, rho_texts=12)
 # an attack asks the model hundreds of times a text
 _FEWER = {
     "ada": "ada?limit=400",
