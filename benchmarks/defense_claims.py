@@ -23,6 +23,7 @@ PerText = Callable[[Row], np.ndarray]
 RADII = (1, 2)
 _CLOSE = 0.03  # of clean accuracy
 _ENOUGH = 10  # texts for a bootstrap to say anything
+_ROUNDING = 1e-9  # means over seeds that are equal differ by less, and others by more
 
 
 def kept(attack: str) -> PerText:
@@ -93,6 +94,10 @@ def difference(one: list[Row], other: list[Row], figure: PerText) -> np.ndarray:
     return found[np.isfinite(found)]
 
 
+def is_above(values: np.ndarray) -> bool:
+    return len(values) > 0 and bool(values.mean() > _ROUNDING)
+
+
 def told(name: str, values: np.ndarray) -> str:
     if not len(values):
         return f"{name} no common texts"
@@ -116,7 +121,7 @@ class Claims:
         if more not in self.rows or less not in self.rows:
             return self.say(claim, "not measured")
         found = {name: difference(self.rows[more], self.rows[less], figure) for name, figure in figures.items()}
-        signs = [len(values) > 0 and values.mean() > 0 for values in found.values()]
+        signs = list(map(is_above, found.values()))
         verdict = "held" if all(signs) else "held in part" if any(signs) else "not held"
         notes = [f"`{name}` collapsed" for name in (more, less) if collapsed(self.rows[name])]
         self.say(claim, verdict, "; ".join([*(told(*item) for item in found.items()), *notes]))
@@ -140,7 +145,7 @@ class Claims:
         nearest = min(gaps, key=lambda own: gaps[own].mean())
         value = np.mean(list(map(mean_of(certified(radius)), self.rows[name])))
         numbers = told(f"it has {value:.3f}; against the best other, `{nearest}`,", gaps[nearest])
-        self.say(claim, "held" if gaps[nearest].mean() > 0 else "not held", numbers)
+        self.say(claim, "held" if is_above(gaps[nearest]) else "not held", numbers)
 
     def rho_most(self, name: str) -> None:
         """That a defense has the highest rho of those asked about as many texts and words."""

@@ -80,6 +80,13 @@ def test_a_claim_is_held_by_the_sign_of_the_difference(turned: bool) -> None:
     assert verdict(lines, "sharing the synonyms helps dne") == "not measured"
 
 
+def test_equal_means_are_not_a_difference() -> None:
+    # over three seeds 3/3 - 2/3 + 0/3 - 1/3 is not 0 in floating point
+    seeds = {"freelb": ([None, 1], [None, 1], [None, 1]), "plain": ([None, None], [None, 1], [1, 1])}
+    rows = {name: [row(name, swaps=[*own, *[1] * 18]) for own in swaps] for name, swaps in seeds.items()}
+    assert verdict(judged(rows), "FreeLB above plain under attack") == "not held"
+
+
 def test_nothing_is_claimed_of_a_defense_that_the_model_cannot_take(tmp_path: Path) -> None:
     (tmp_path / "plain-0.json").write_text(json.dumps(row("plain", swaps=BROKEN)))
     (tmp_path / "ibp-0.json").write_text(json.dumps({"defense": "ibp", "seed": 0, "left_out": "no rule"}))
