@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,11 @@ def test_import_is_quick_and_offline() -> None:
     )
     best = min(float(run_python(code)) for _ in range(3))
     assert best < 0.25  # numpy itself, which everyone has loaded, takes about 0.1 s more
+
+
+def test_the_version_is_read_when_it_is_asked_for() -> None:
+    code = "import sys, lexproof; known = 'importlib.metadata' in sys.modules; print(known, lexproof.__version__)"
+    assert run_python(code) == f"False {version('lexproof')}"
 
 
 def test_whole_import_takes_less_than_half_a_second() -> None:

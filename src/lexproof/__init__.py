@@ -5,7 +5,6 @@ need torch and the like are loaded when they are first used.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from lexproof import candidates
@@ -59,8 +58,6 @@ if TYPE_CHECKING:
     from lexproof.victims.load import load
     from lexproof.victims.sklearn import Sklearn
     from lexproof.victims.transformer import Transformer
-
-__version__ = version("lexproof")
 
 _LAZY = {
     "Audit": "lexproof.auditing",
@@ -164,6 +161,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # what it takes to read it would be a fifth of the import
+        from importlib.metadata import version
+
+        return version("lexproof")
     if name not in _LAZY:
         raise AttributeError(f"module 'lexproof' has no attribute {name!r}")
     return getattr(import_module(_LAZY[name]), name)
