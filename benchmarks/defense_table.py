@@ -77,12 +77,16 @@ def line(name: str, rows: list[Row], plains: dict[int, Row]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def otherwise(row: Row) -> str:
-    """What of a defense's training is not as in the other rows."""
-    changes = [f"as `{row['spec']}`"] if "spec" in row else []
-    changes += [f"for {row['recipe']['epochs']} epochs"] if row["recipe"]["epochs"] != row["epochs"] else []
-    changes += ["without early stopping"] if "patience" in row["recipe"] else []
-    return f"`{row['defense']}` is trained {' '.join(changes)}." if changes else ""
+def otherwise(rows: Iterable[Row]) -> list[str]:
+    """What of some defenses' training is not as in the other rows, a sentence for each such thing."""
+    named: dict[str, list[str]] = {}
+    for row in rows:
+        changes = [f"as `{row['spec']}`"] if "spec" in row else []
+        changes += [f"for {row['recipe']['epochs']} epochs"] if row["recipe"]["epochs"] != row["epochs"] else []
+        changes += ["without early stopping"] if "patience" in row["recipe"] else []
+        names = named.setdefault(" ".join(changes), [])
+        names += [] if f"`{row['defense']}`" in names else [f"`{row['defense']}`"]
+    return [f"Trained {change}: {', '.join(names)}." for change, names in sorted(named.items()) if change]
 
 
 def with_interval(hits: float, n: int) -> str:
@@ -137,9 +141,10 @@ def report(folder: Path) -> str:
 
 
 def brief(folder: Path) -> str:
-    """What a page shows of a setting: means over seeds, and the claims."""
+    """What a page shows of a setting: means over seeds, and the claims that its rows are about."""
     found = rows_in(folder)
-    return "\n".join([*_means(found), "", *judged(whole_of(found), left_out(found))])
+    claims = [claim for claim in judged(whole_of(found), left_out(found)) if "**not measured**" not in claim]
+    return "\n".join([*_means(found), "", *claims])
 
 
 _SHARES = [
@@ -159,8 +164,11 @@ def _means(found: list[Row]) -> list[str]:
         f"{len(whole)} rows, {len(found) - len(whole) - len(unable)} unfinished; {timed} minima ended by the clock."
     ]
     notes += [f"{epochs} epochs unless said otherwise." for epochs in sorted({row["epochs"] for row in whole})]
-    notes += [f"`{name}` left out: {reason}." for name, reason in unable.items()]
-    notes += sorted({told for row in whole if (told := otherwise(row))})
+    notes += [
+        f"{', '.join(f'`{name}`' for name in unable if unable[name] == reason)} left out: {reason}."
+        for reason in dict.fromkeys(unable.values())
+    ]
+    notes += otherwise(whole)
     under, radii = _SHARES[: len(ATTACKS)], _SHARES[len(ATTACKS) :]
     columns = head(
         "defense", "seeds", "clean", *under, "success", "queries", *radii, "rho", "swaps", "train s", "factor"

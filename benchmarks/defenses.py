@@ -1,12 +1,13 @@
 """Every defense trained by one loop and judged by the same questions: one table.
 
-    python benchmarks/defenses.py mr-cnn mr-bilstm mr-minilm agnews-minilm --models models/defenses
+    python benchmarks/defenses.py mr-cnn mr-cnn-long mr-bilstm mr-minilm agnews-minilm --models models/defenses
         [--out benchmarks/records/defenses] [--only freelb,freelb++,safer+shared] [--seeds 0,1,2] [--train-texts N]
         [--set attacked=50 ...] [--table] [--page FILE] [--plot FILE]
 
-Settings: mr-cnn, mr-bilstm, mr-minilm (2,000 training texts), agnews-minilm (1,000).  Rows: `plain`, every registered
-defense, and `NAME+shared` for those whose synonyms may be the attacker's.  A defense may have settings
-(`--only freelb++?steps=30`).
+Settings: mr-cnn, mr-bilstm, mr-minilm (2,000 training texts), agnews-minilm (1,000); and mr-cnn-long, which asks about
+500 texts and trains for 12 epochs without early stopping, for the claims that 100 texts and six epochs leave open.
+Rows: `plain`, every registered defense, and `NAME+shared` for those whose synonyms may be the attacker's.  A defense
+may have settings (`--only freelb++?steps=30`).
 
 Each row (setting, defense, seed) is a file OUT/SETTING/DEFENSE-SEED.json, written after each part of it: an interrupted
 run goes on where it was, and several processes may share the folders, since each locks the row it works on.  Models are
@@ -61,6 +62,8 @@ _CNN = Sizes(
     max_nodes=2000, limit=120.0,
     rho_texts=60, rho_words=500, rho_method="exact", patience=128, votes=1000,
 )  # fmt: skip
+# no minima, which no claim of these rows is about
+_MANY = replace(_CNN, attacked=500, minima=0, rho_texts=500)
 # what linear bounds prove of a recurrent network, texts scored by the thousand prove sooner
 _BILSTM = replace(_CNN, provers="interval,enumeration", rho_words=300)
 _TRANSFORMER = replace(
@@ -95,10 +98,23 @@ class Bench:
     epochs: int
     specs: Mapping[str, str] = field(default_factory=dict)  # of defenses with settings of their own here
     own_epochs: Mapping[str, int] = field(default_factory=dict)  # of defenses that take their own number of epochs
+    only: tuple[str, ...] = ()  # the rows; all if there are none
+    is_patient: bool = False  # no early stopping: the best of all epochs is kept
 
 
 SETTINGS = {
     "mr-cnn": Bench("mr-cnn", (0, 1, 2), None, _CNN, 25, 0.5, 6),
+    "mr-cnn-long": Bench(
+        "mr-cnn",
+        (0, 1),
+        None,
+        _MANY,
+        25,
+        0.5,
+        12,
+        only=(PLAIN, "freelb", "freelb++", "rand", "sp-defense"),
+        is_patient=True,
+    ),
     "mr-bilstm": Bench("mr-bilstm", (0, 1, 2), None, _BILSTM, 25, 0.3, 4, own_epochs=_RISING),
     "mr-minilm": Bench("mr-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2, 2, _FEWER, _RESTARTED),
     "agnews-minilm": Bench("agnews-minilm", (0,), 1000, _LONG, 10, 0.3, 2, _FEWER, _RESTARTED),
@@ -138,7 +154,7 @@ def recipe_of(head: dict[str, Any]) -> dict[str, Any]:
     # a schedule needs the epochs that it was made for; counted against plain training, they are part of its cost
     is_slow = name in SMOOTHED and kind in WORD_KINDS
     epochs = head.get("own_epochs") or defense.defaults(kind).get("epochs", (1 + is_slow) * head["epochs"])
-    patience = {"patience": epochs} if is_slow else {}
+    patience = {"patience": epochs} if is_slow or head.get("is_patient") else {}
     return {**kept, "epochs": epochs, "defense": defense.spec, "synonyms": synonyms, **patience}
 
 
@@ -241,15 +257,17 @@ def head_of(setting: str, defense: str, seed: int, bench: Bench) -> dict[str, An
         "sizes": asdict(sizes),
         **({"spec": bench.specs[given]} if given in bench.specs else {}),
         **({"own_epochs": bench.own_epochs[name]} if name in bench.own_epochs else {}),
+        **({"is_patient": True} if bench.is_patient else {}),
     }
 
 
 def rows(options: argparse.Namespace) -> Iterator[tuple[str, str, int, Bench]]:
     """The rows asked for, all defenses of a seed before the next seed."""
     names = list(registry.entries("defenses"))
-    wanted = options.only.split(",") if options.only else [PLAIN, *names, *(name + SHARED for name in SHARING)]
+    every = (PLAIN, *names, *(name + SHARED for name in SHARING))
     for setting in options.settings:
         bench = changed(SETTINGS[setting], options)
+        wanted = options.only.split(",") if options.only else bench.only or every
         for seed in bench.seeds if options.seeds is None else map(int, options.seeds.split(",")):
             for defense in wanted:
                 yield setting, defense, seed, bench
@@ -291,8 +309,8 @@ def main() -> None:
     parser.add_argument("settings", nargs="+", choices=SETTINGS, metavar="SETTING", help=", ".join(SETTINGS))
     parser.add_argument("--models", type=Path, help="folder of the trained models")
     parser.add_argument("--out", type=Path, default=RECORDS, help="folder of the rows [benchmarks/records/defenses]")
-    parser.add_argument("--only", default="", help="defenses, separated by commas [plain and every registered one]")
-    parser.add_argument("--seeds", help="separated by commas [0,1,2 for word models, 0 for transformers]")
+    parser.add_argument("--only", default="", help="defenses, separated by commas [those of the setting]")
+    parser.add_argument("--seeds", help="separated by commas [those of the setting]")
     parser.add_argument(
         "--train-texts", type=int, help="train on so many texts [all, or 2,000 and 1,000 for transformers]"
     )

@@ -132,6 +132,29 @@ def test_means_are_over_seeds_and_texts_are_compared_one_by_one(tmp_path: Path) 
     assert any("textfooler +0.500 (+0.500 to +0.500, 20 texts, settled)" in line for line in lines)
 
 
+def test_what_is_trained_otherwise_is_said_once_for_all_that_are(tmp_path: Path) -> None:
+    patient = {"recipe": {"epochs": 9, "patience": 9}}
+    for own in (
+        row("plain", swaps=BROKEN),
+        {**row("safer", swaps=BROKEN), **patient},
+        {**row("ranmask", swaps=BROKEN), **patient},
+        {**row("ranmask", swaps=BROKEN, seed=1), **patient},
+        {**row("ada", swaps=BROKEN), "spec": "ada?limit=4"},
+    ):
+        (tmp_path / f"{own['defense']}-{own['seed']}.json").write_text(json.dumps(own))
+    (told,) = [line for line in brief(tmp_path).splitlines() if "unless said otherwise" in line]
+    assert told.endswith(
+        "Trained as `ada?limit=4`: `ada`. Trained for 9 epochs without early stopping: `ranmask`, `safer`."
+    )
+
+
+def test_a_page_has_the_claims_that_its_rows_are_about(tmp_path: Path) -> None:
+    for own in (row("plain", swaps=BROKEN), row("freelb", swaps=HELD)):
+        (tmp_path / f"{own['defense']}-0.json").write_text(json.dumps(own))
+    assert "FreeLB above plain under attack: **held**" in brief(tmp_path)
+    assert "FreeLB++ above FreeLB" in report(tmp_path) and "FreeLB++ above FreeLB" not in brief(tmp_path)
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_page_says_what_the_rows_say(setting: str) -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
