@@ -175,6 +175,26 @@ def test_a_cache_that_cannot_be_opened_or_written_says_so(
         Cached(Counting(["movie"]), folder=tmp_path)(TEXT)
 
 
+def test_a_file_that_another_process_replaces_at_this_moment_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Counting(["movie"])
+    cached = Cached(source, folder=tmp_path)
+    expected = cached(TEXT)
+    connect, tries = sqlite3.connect, iter(range(2))
+
+    def fail_twice(*arguments: object, **settings: object) -> sqlite3.Connection:
+        if next(tries, None) is None:
+            return connect(*arguments, **settings)  # type: ignore[call-overload]
+        error = sqlite3.OperationalError("unable to open database file")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
+
+    monkeypatch.setattr(sqlite3, "connect", fail_twice)
+    assert cached(TEXT) == expected
+    assert source.asked == 1 and next(tries, None) is None
+
+
 def damage_and_ask(job: tuple[int, str]) -> list[Choices]:
     number, folder = job
     cached, found = Cached(Table({"film": ["movie"]}), folder=folder), []

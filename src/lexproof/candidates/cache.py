@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from lexproof.text import Text
 
 FILE = "candidates-2.sqlite"
 _WAIT = 30.0  # seconds that a process waits for another one to finish writing
+# a file cannot be opened for a moment while another process replaces it (SQLite sees the journal of the old one, which
+# is gone when it is read); one that cannot be opened after these seconds, either, is one that we may not write
+_PAUSES = (0.01, 0.05, 0.25)
 # not a database, a damaged one, or one with another table
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)
 
@@ -71,19 +75,26 @@ class Cached(Source):
             return None  # others repair at the same time: do without
 
     def _execute(self, statement: str, values: tuple[object, ...]) -> tuple[str] | None:
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._file, timeout=_WAIT)) as base, base:
-                base.execute("CREATE TABLE IF NOT EXISTS candidates (key BLOB PRIMARY KEY, choices TEXT) WITHOUT ROWID")
-                row: tuple[str] | None = base.execute(statement, values).fetchone()
-                return row
-        except (sqlite3.Error, OSError) as error:
-            if isinstance(error, sqlite3.Error) and not _is_closed(_code(error)):
-                raise
-            folder = str(self._file.parent)
-            raise InputError(
-                f"expected a cache folder that can be written, got {folder!r}; set LEXPROOF_CACHE"
-            ) from error
+        pauses = iter(_PAUSES)
+        while True:
+            try:
+                return self._execute_once(statement, values)
+            except (sqlite3.Error, OSError) as error:
+                if not _is_closed(error):
+                    raise
+                if (pause := next(pauses, None)) is None:
+                    folder = str(self._file.parent)
+                    raise InputError(
+                        f"expected a cache folder that can be written, got {folder!r}; set LEXPROOF_CACHE"
+                    ) from error
+                time.sleep(pause)
+
+    def _execute_once(self, statement: str, values: tuple[object, ...]) -> tuple[str] | None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self._file, timeout=_WAIT)) as base, base:
+            base.execute("CREATE TABLE IF NOT EXISTS candidates (key BLOB PRIMARY KEY, choices TEXT) WITHOUT ROWID")
+            row: tuple[str] | None = base.execute(statement, values).fetchone()
+            return row
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -91,6 +102,9 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
 
 
-def _is_closed(code: int) -> bool:
+def _is_closed(error: sqlite3.Error | OSError) -> bool:
     """Whether the file cannot be opened or written; one that another process has just replaced can."""
+    if isinstance(error, OSError):
+        return True
+    code = _code(error)
     return code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) and code != sqlite3.SQLITE_READONLY_DBMOVED
