@@ -8,8 +8,8 @@ STAMP := $(VENV)/.installed
 demo: $(STAMP)  ## audit the embedded movie classifier and write a report
 	$(BIN)/lexproof audit --out runs/demo --overwrite
 
-test: $(STAMP)  ## run every test in two processes of one thread each
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(STAMP)  ## run every test in three processes of one thread each: some wait for browsers and commands
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
