@@ -52,15 +52,20 @@ def trained(name: str, kind: str, **given: Any) -> Any:
     return hardened(defense_of(spec(name)), kind, source=synonyms(), **given)
 
 
+def run(name: str, kind: str, **given: Any) -> Any:
+    return hardened(None, kind, **given) if name == "plain" else trained(name, kind, **given)
+
+
 @cache
-def plain(kind: str) -> Any:
-    return hardened(None, kind)
+def whole(name: str, kind: str) -> Any:
+    """A victim whose training was not interrupted; made once for all laws, none of which changes it."""
+    return run(name, kind)
 
 
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_it_changes_training_and_is_a_victim_like_any_other(name: str, kind: str, tmp_path: Path) -> None:
-    victim = trained(name, kind)
-    assert not same(victim, plain(kind))
+    victim = whole(name, kind)
+    assert not same(victim, whole("plain", kind))
     assert victim.training["defense"]["name"] == name
     assert all(np.isfinite(row["loss"]) for row in victim.training["history"])
     victim.save(tmp_path / "model")
@@ -93,19 +98,14 @@ def test_an_interrupted_training_resumes_to_the_same_weights(
 ) -> None:
     monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
     path = tmp_path / "training"
-
-    def run(**given: Any) -> Any:
-        return hardened(None, kind, **given) if name == "plain" else trained(name, kind, **given)
-
-    whole = run()
     for at in (2, 4):  # once within the first epoch, and again just after the second has begun
         with pytest.raises(KeyboardInterrupt):
-            run(checkpoint=path, progress=Stopping(at))
+            run(name, kind, checkpoint=path, progress=Stopping(at))
         assert path.is_file()
-    resumed = run(checkpoint=path)
-    assert same(whole, resumed)
-    assert {**whole.training, "seconds": 0} == {**resumed.training, "seconds": 0}
-    assert same(whole, run(checkpoint=path, progress=Stopping(1)))  # what is over is not trained again
+    straight, resumed = whole(name, kind), run(name, kind, checkpoint=path)
+    assert same(straight, resumed)
+    assert {**straight.training, "seconds": 0} == {**resumed.training, "seconds": 0}
+    assert same(straight, run(name, kind, checkpoint=path, progress=Stopping(1)))  # what is over is not trained again
 
 
 class Ending(Stopping):
@@ -126,14 +126,10 @@ def test_what_was_interrupted_between_epochs_and_again_just_after_resumes_to_the
     """The generator must be where it was although no step of the first epoch is left to be done."""
     monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
     path = tmp_path / "training"
-
-    def run(**given: Any) -> Any:
-        return hardened(None, kind, **given) if name == "plain" else trained(name, kind, **given)
-
     for stopping in (Ending(1), Stopping(4)):
         with pytest.raises(KeyboardInterrupt):
-            run(checkpoint=path, progress=stopping)
-    assert same(run(), run(checkpoint=path))
+            run(name, kind, checkpoint=path, progress=stopping)
+    assert same(whole(name, kind), run(name, kind, checkpoint=path))
 
 
 @pytest.mark.parametrize(("name", "kind"), REFUSED)
