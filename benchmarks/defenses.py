@@ -1,13 +1,14 @@
 """Every defense trained by one loop and judged by the same questions: one table.
 
-    python benchmarks/defenses.py mr-cnn mr-cnn-long mr-bilstm mr-minilm agnews-minilm --models models/defenses
+    python benchmarks/defenses.py mr-cnn mr-cnn-long mr-bilstm mr-minilm mr-minilm-long agnews-minilm
+        --models models/defenses
         [--out benchmarks/records/defenses] [--only freelb,freelb++,safer+shared] [--seeds 0,1,2] [--train-texts N]
         [--set attacked=50 ...] [--table] [--page FILE] [--plot FILE]
 
-Settings: mr-cnn, mr-bilstm, mr-minilm (2,000 training texts), agnews-minilm (1,000); and mr-cnn-long, which asks about
-500 texts and trains for 12 epochs without early stopping, for the claims that 100 texts and six epochs leave open.
-Rows: `plain`, every registered defense, and `NAME+shared` for those whose synonyms may be the attacker's.  A defense
-may have settings (`--only freelb++?steps=30`).
+Settings: mr-cnn, mr-bilstm, mr-minilm (2,000 training texts), agnews-minilm (1,000); and, for the claims that few texts
+and epochs leave open, mr-cnn-long (500 texts attacked, 12 epochs) and mr-minilm-long (300 texts, 4 epochs), both
+without early stopping.  Rows: `plain`, every registered defense, and `NAME+shared` for those whose synonyms may be the
+attacker's.  A defense may have settings (`--only freelb++?steps=30`).
 
 Each row (setting, defense, seed) is a file OUT/SETTING/DEFENSE-SEED.json, written after each part of it: an interrupted
 run goes on where it was, and several processes may share the folders, since each locks the row it works on.  Models are
@@ -71,6 +72,7 @@ _TRANSFORMER = replace(
     votes=200,
     rho_texts=20, rho_words=200, rho_method="euba", patience=32,
 )  # fmt: skip
+_MANY_OF_TRANSFORMER = replace(_TRANSFORMER, attacked=300, minima=0, rho_texts=0)
 # texts are twice as long as those of mr, and an attack asks four times as often
 _LONG = replace(_TRANSFORMER, attacked=20, minima=12, rho_texts=12)
 # an attack asks the model hundreds of times a text
@@ -106,7 +108,7 @@ SETTINGS = {
     "mr-cnn": Bench("mr-cnn", (0, 1, 2), None, _CNN, 25, 0.5, 6),
     "mr-cnn-long": Bench(
         "mr-cnn",
-        (0, 1),
+        (0, 1, 2),
         None,
         _MANY,
         25,
@@ -117,6 +119,17 @@ SETTINGS = {
     ),
     "mr-bilstm": Bench("mr-bilstm", (0, 1, 2), None, _BILSTM, 25, 0.3, 4, own_epochs=_RISING),
     "mr-minilm": Bench("mr-minilm", (0,), 2000, _TRANSFORMER, 10, 0.2, 2, _FEWER, _RESTARTED),
+    "mr-minilm-long": Bench(
+        "mr-minilm",
+        (0,),
+        2000,
+        _MANY_OF_TRANSFORMER,
+        10,
+        0.2,
+        4,
+        only=(PLAIN, "freelb", "freelb++"),
+        is_patient=True,
+    ),
     "agnews-minilm": Bench("agnews-minilm", (0,), 1000, _LONG, 10, 0.3, 2, _FEWER, _RESTARTED),
 }
 
