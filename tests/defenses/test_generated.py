@@ -224,6 +224,16 @@ def test_a2t_takes_flips_until_there_are_enough() -> None:
     assert others != texts and (victim.predict(others) != np.array(labels)).all()
 
 
+def test_a2t_trains_on_no_text_of_an_attack_that_failed() -> None:
+    setting = trained("mlp")
+    victim = setting.learner.snapshot()
+    defense = begun(A2TTraining(share=0.9, max_share=0.2), setting)  # one swap a text, which is too few for some
+    texts, labels = defense.examples(2)
+    assert texts and (victim.predict(texts) != np.array(labels)).all()
+    every = begun(Ada(attack="a2t", ratio=0.4, max_share=0.2, restart=False), trained("mlp"))
+    assert len(every.examples(2)[0]) > len(texts) == defense.measures()["flips"]
+
+
 @pytest.mark.parametrize("kind", ["mlp", "cnn", "bilstm", "transformer"])
 def test_minimal_examples_are_minimal(kind: str) -> None:
     count = 8 if kind == "transformer" else 24
