@@ -171,10 +171,15 @@ def recipe_of(head: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "epochs": epochs, "defense": defense.spec, "synonyms": synonyms, **patience}
 
 
+def beside(folder: Path, ending: str) -> Path:
+    """A file beside a model, named after it; names of defenses with settings hold dots of their own."""
+    return folder.with_name(folder.name + ending)
+
+
 def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
     """Train a model and write it to the folder; beside it what it is and what processor time it took."""
     data, kind, has_vectors, own, _ = MODELS[recipe["model"]]
-    checkpoint = folder.with_suffix(".checkpoint")
+    checkpoint = beside(folder, ".checkpoint")
     was_begun = checkpoint.exists()
     begun = time.process_time()
     size = recipe["train_texts"]
@@ -195,20 +200,20 @@ def train(recipe: dict[str, Any], defense: str, folder: Path) -> None:
     cpu = None if was_begun else time.process_time() - begun  # of a training in parts only the last is known
     victim.save(folder)
     checkpoint.unlink()
-    written(folder.with_suffix(".json"), {"recipe": recipe, "cpu": cpu})
+    written(beside(folder, ".json"), {"recipe": recipe, "cpu": cpu})
 
 
 def model_of(head: dict[str, Any], recipe: dict[str, Any], folder: Path) -> tuple[Victim, dict[str, Any]]:
     """The model, trained if it is not there or was trained otherwise, and what its training was."""
-    beside = folder.with_suffix(".json")
-    if not beside.exists() or json.loads(beside.read_text())["recipe"] != recipe:
+    record = beside(folder, ".json")
+    if not record.exists() or json.loads(record.read_text())["recipe"] != recipe:
         folder.parent.mkdir(parents=True, exist_ok=True)
         train(recipe, spec_of(head), folder)
     victim = lp.load(str(folder), **({"samples": head["samples"]} if head["samples"] else {}))
-    record = victim.training
-    losses = [entry["loss"] for entry in record["history"]]
-    known = {"seconds": record.get("seconds"), "cpu": json.loads(beside.read_text())["cpu"]}
-    return victim, {**known, "best_epoch": record.get("best_epoch"), "losses": losses}
+    own = victim.training
+    losses = [entry["loss"] for entry in own["history"]]
+    known = {"seconds": own.get("seconds"), "cpu": json.loads(record.read_text())["cpu"]}
+    return victim, {**known, "best_epoch": own.get("best_epoch"), "losses": losses}
 
 
 @contextmanager

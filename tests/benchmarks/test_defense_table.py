@@ -12,6 +12,8 @@ from defense_claims import certified, collapsed, fewest, judged, kept
 from defense_rows import ATTACKS, PARTS
 from defense_table import brief, report, written_into
 
+import defenses
+
 ROOT = Path(__file__).parents[2] / "benchmarks"
 SETTINGS = sorted(path.name for path in (ROOT / "records" / "defenses").iterdir())
 
@@ -181,3 +183,8 @@ def test_rows_that_are_kept_are_whole(setting: str) -> None:
     for path in (ROOT / "records" / "defenses" / setting).glob("*.json"):
         kept_row = json.loads(path.read_text())
         assert "left_out" in kept_row or all(part in kept_row for part in PARTS), path.name
+
+
+def test_files_beside_models_are_their_own_where_settings_hold_dots(tmp_path: Path) -> None:
+    names = [f"freelb++_size={size}-{seed}" for size in (0.06, 0.12) for seed in (0, 1)]
+    assert len({defenses.beside(tmp_path / name, ".json") for name in names}) == len(names)

@@ -226,7 +226,7 @@ def test_sizes_follow_the_length_of_the_vectors_before_training(monkeypatch: pyt
     assert mean_length(setting) == pytest.approx(expected, rel=1e-5)
     defense = FreeLb(warmup=0.0)
     defense.begin(setting)
-    assert defense.unit == pytest.approx(expected / 2.8, rel=1e-5) and defense.measures() == {"scale": defense.unit}
+    assert defense.unit == pytest.approx(expected / 1.4, rel=1e-5) and defense.measures() == {"scale": defense.unit}
     with torch.no_grad():
         learner.module.embedding.weight.mul_(2.0)  # training has gone on
     resumed = FreeLb(warmup=0.0)
@@ -237,6 +237,14 @@ def test_sizes_follow_the_length_of_the_vectors_before_training(monkeypatch: pyt
     fixed = FreeLb(scale=3.0, warmup=0.0)
     fixed.begin(setting)
     assert fixed.unit == 3.0
+
+
+@pytest.mark.parametrize(("kind", "length"), [("mlp", 1.4), ("lstm", 2.8), ("bilstm", 2.8), ("transformer", 2.8)])
+def test_recurrent_networks_and_transformers_take_half_of_the_published_sizes(kind: str, length: float) -> None:
+    setting = setting_for(learner_for(kind))
+    defense = FreeLb(warmup=0.0)
+    defense.begin(setting)
+    assert defense.unit == pytest.approx(mean_length(setting) / length, rel=1e-5)
 
 
 @pytest.mark.parametrize("make", EVERY)

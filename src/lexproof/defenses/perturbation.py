@@ -8,8 +8,8 @@ Guarantee: a perturbation is 0 at padding, and after t steps ||d_t|| <= start + 
 
 The published sizes are for BERT, whose word vectors are about 1.4 long.  Other vectors are shorter or longer (GloVe's
 about 5), so that the same numbers would mean another defense.  Sizes here are therefore multiplied by `scale`; if it is
-0, by the mean length of the training texts' vectors before training, divided by 2.8: half of what BERT takes, since a
-network from nothing, or a small encoder on few texts, learned nothing against the whole without projection.
+0, by the mean length of the training texts' vectors before training, divided by 1.4, and for recurrent networks and
+transformers by 2.8: they learned nothing against the whole of what BERT takes, and mlp and cnn hold better with it.
 
 A network that has to learn the task and the defense at once may learn neither.  Sizes therefore grow from 0 along a
 line over a share `warmup` of the training.  No epoch is kept before.
@@ -38,7 +38,7 @@ from lexproof.training.learner import Batch
 from lexproof.training.recipe import check_numbers
 
 _PUBLISHED_LENGTH = 1.4  # mean length of the word vectors that the published sizes were chosen for
-_SHARE = 1 / 2  # of the published sizes, by the length of the vectors
+_WHOLE = ("mlp", "cnn")  # kinds that take the published sizes, by the length of the vectors; others half of them
 _SAMPLE = 256  # texts whose vectors are measured
 LEAST = 1e-18  # of a gradient's norm: the squares of smaller ones are lost in float32
 
@@ -102,7 +102,8 @@ class Perturbing(Defense):
     def begin(self, setting: Setting) -> None:
         """Measure the vectors that the sizes are to suit."""
         super().begin(setting)
-        self.full = self.scale or _SHARE * mean_length(setting) / _PUBLISHED_LENGTH
+        share = 1.0 if setting.learner.kind in _WHOLE else 0.5
+        self.full = self.scale or share * mean_length(setting) / _PUBLISHED_LENGTH
         self._ramp = self.warmup * setting.epochs * len(setting.inputs)  # texts
         self._seen = 0
 
