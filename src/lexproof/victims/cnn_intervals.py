@@ -35,6 +35,8 @@ def cnn_features(net: CnnNet, given: Swapping) -> Features:
     """What the last layer reads: the largest output of each filter, or all outputs, branch by branch."""
     sets, vectors = given.sets, net.embedding(given.sets.tokens)
     outside = ~mask(sets.lengths, sets.slots.shape[1])[:, :, None]
+    if not net.is_flat and net.settings.layers == 1:
+        return _pooled(net, vectors, given, outside)
     tops = []
     for part in net.parts:
         layer = _fired(_first(part.stack[0], vectors, given), outside)
@@ -53,6 +55,15 @@ def cnn_features(net: CnnNet, given: Swapping) -> Features:
     return Features(Box(low, high), weight, net.last.bias, text)
 
 
+def _pooled(net: CnnNet, vectors: Tensor, given: Swapping, outside: Tensor) -> Features:
+    """What a single layer with max-pool puts out: the ReLU of the largest is the largest of the ReLU, and is one."""
+    gone = torch.zeros(outside.shape).masked_fill(outside, -torch.inf)
+    layers = [_first(part.stack[0], vectors, given, gone) for part in net.parts]
+    sides = [[own.text for own in layers], [own.box.low for own in layers], [own.box.high for own in layers]]
+    text, low, high = (torch.relu(torch.cat([end.amax(1) for end in side], 1)) for side in sides)
+    return Features(Box(low, high), net.last.weight, net.last.bias, text)
+
+
 def _fired(layer: _Layer, outside: Tensor) -> _Layer:
     """After the ReLU, and 0 outside the text."""
     text, low, high = (
@@ -61,8 +72,8 @@ def _fired(layer: _Layer, outside: Tensor) -> _Layer:
     return _Layer(text, Box(low, high))
 
 
-def _first(conv: nn.Conv1d, vectors: Tensor, given: Swapping) -> _Layer:
-    """The first layer of a branch, before its ReLU."""
+def _first(conv: nn.Conv1d, vectors: Tensor, given: Swapping, gone: Tensor | float = 0.0) -> _Layer:
+    """The first layer of a branch, before its ReLU; `gone` (B, L, 1) is added, to take places away."""
     filters, _, width = conv.weight.shape
     sets, (count, length) = given.sets, given.sets.slots.shape
     table = vectors @ conv.weight.permute(1, 2, 0).flatten(1)  # (T, width * filters): by place in the window
@@ -70,7 +81,7 @@ def _first(conv: nn.Conv1d, vectors: Tensor, given: Swapping) -> _Layer:
     at = (around.unfold(1, width, 1) * width + torch.arange(width)).reshape(-1, width)
     text = nn.functional.embedding_bag(at, table.view(-1, filters), mode="sum").view(count, length, filters)
     assert conv.bias is not None
-    text = text + conv.bias
+    text = text + (conv.bias + gone)
     lows, highs = changes(table, sets.columns, given.scale)
     if given.budget is None or int(given.budget.min()) >= width:
         low, high = (_spread(sets, end, width) for end in (lows, highs))
