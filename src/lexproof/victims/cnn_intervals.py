@@ -56,7 +56,7 @@ def cnn_features(net: CnnNet, given: Swapping) -> Features:
 
 
 def _pooled(net: CnnNet, vectors: Tensor, given: Swapping, outside: Tensor) -> Features:
-    """What a single layer with max-pool puts out: the ReLU of the largest is the largest of the ReLU, and is one."""
+    """A single layer with max-pool: the ReLU of the largest output is the largest after the ReLU, and far less work."""
     gone = torch.zeros(outside.shape).masked_fill(outside, -torch.inf)
     layers = [_first(part.stack[0], vectors, given, gone) for part in net.parts]
     sides = [[own.text for own in layers], [own.box.low for own in layers], [own.box.high for own in layers]]
