@@ -9,7 +9,8 @@ Guarantee: a perturbation is 0 at padding, and after t steps ||d_t|| <= start + 
 The published sizes are for BERT, whose word vectors are about 1.4 long.  Other vectors are shorter or longer (GloVe's
 about 5), so that the same numbers would mean another defense.  Sizes here are therefore multiplied by `scale`; if it is
 0, by the mean length of the training texts' vectors before training, divided by 1.4, and for recurrent networks and
-transformers by 2.8: they learned nothing against the whole of what BERT takes; mlp and cnn do, and hold better for it.
+transformers by 2.8: they learned nothing against the whole of what BERT takes.  An mlp and a cnn learn, and FreeLB++
+makes them hold better, with the whole than with half.
 
 A network that has to learn the task and the defense at once may learn neither.  Sizes therefore grow from 0 along a
 line over a share `warmup` of the training.  No epoch is kept before.
